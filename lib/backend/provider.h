@@ -1,0 +1,84 @@
+// BackendSpecProvider: which module computes what, the eight questions of Megatron-Core's protocol as pure functions
+// (semantics.md 2.2; the columns Local, TE ("fused") and Inference). It answers "which module", never "where".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "diag/diagnostic.h"
+#include "model/graph.h"
+
+namespace shardplan::backend {
+
+enum class ProviderKind : std::uint8_t { local, fused, inference };
+enum class ProviderChoice : std::uint8_t { local, fused, inference, automatic };
+/// seed: core_v0.16.0; current: Megatron-LM head (semantics 2.2).
+enum class ProviderCompat : std::uint8_t { seed, current };
+
+std::string_view to_string(ProviderKind kind);
+/// Accepts the aliases: fused = transformer_engine, inference = inference_optimized, "auto".
+std::optional<ProviderChoice> parse_provider(std::string_view name);
+
+/// Modules by name, e.g. "ColumnParallelLinear"; nullopt = None upstream.
+using Module = std::string_view;
+
+struct GroupedMlp {
+    Module experts;
+    std::optional<std::pair<Module, Module>> linears;  ///< column, row
+    std::string_view warning;                          ///< empty = none
+};
+
+class BackendSpecProvider {
+public:
+    virtual ~BackendSpecProvider() = default;
+    virtual ProviderKind kind() const = 0;
+
+    virtual Module column_parallel_linear() const = 0;
+    virtual Module row_parallel_linear() const = 0;
+    virtual bool fuse_layernorm_and_linear() const = 0;
+    virtual std::optional<Module> column_parallel_layer_norm_linear() const = 0;
+    virtual Module layer_norm(bool rms_norm, bool for_qk) const = 0;
+    virtual Module core_attention() const = 0;
+    /// nullopt: the provider does not support experts (inference, seed).
+    virtual std::optional<GroupedMlp> grouped_mlp_modules(bool moe_use_grouped_gemm,
+                                                          bool moe_use_legacy_grouped_gemm) const = 0;
+    virtual std::optional<Module> activation_func() const = 0;
+};
+
+std::unique_ptr<BackendSpecProvider> make_provider(ProviderKind kind, ProviderCompat compat);
+
+/// What decides whether a provider can be used, beside the model.
+struct ProviderConditions {
+    std::int64_t tensor_parallel = 1;  ///< devices over which heads are cut
+    /// The residual stream is cut over those devices by tokens (sequence parallelism), or can be.
+    bool sequence_parallel = false;
+    bool tokens_divisible = true;  ///< tokens of a step are a multiple of tensor_parallel
+};
+
+struct ProviderDecision {
+    ProviderKind kind = ProviderKind::local;
+    std::vector<std::string> reasons;  ///< why this one, and why each other was not taken
+};
+
+/// The reasons why `kind` cannot run this model under these conditions (semantics 2.2, 2.6, 2.7 rows 29-31, 33, 80);
+/// empty = it can.
+std::vector<std::string> refusals(ProviderKind kind, ProviderCompat compat, const model::ModelSpec& model,
+                                  const ProviderConditions& conditions);
+
+/// Takes the chosen provider (SP5001 at `pointer` when it is refused) or, for automatic, the best that is not refused:
+/// inference for decode, fused for prefill, local as the last.
+std::optional<ProviderDecision> choose_provider(ProviderChoice choice, ProviderCompat compat,
+                                                const model::ModelSpec& model, const model::Workload& workload,
+                                                const ProviderConditions& conditions, const std::string& pointer,
+                                                diag::Diagnostics& diagnostics);
+
+/// The module that computes the op of a slot (semantics 2.3). `fused_norm` = this linear contains the norm before it,
+/// as the provider wants where fuse_layernorm_and_linear() holds.
+Module module_of(const BackendSpecProvider& provider, const model::Op& op, bool fused_norm);
+
+}  // namespace shardplan::backend

@@ -1,0 +1,189 @@
+#include "model/op_rule.h"
+
+#include <utility>
+
+namespace shardplan::model {
+namespace {
+
+using Dims = std::vector<DimFactor>;
+
+/// Collects the factors of one op and the dimensions made of them.
+class RuleBuilder {
+public:
+    RuleBuilder(const Op& op, const Block& block) : op_(op), block_(block) {}
+
+    int factor(std::string_view name, std::int64_t size, FactorKind kind = FactorKind::parallel) {
+        rule_.factors.push_back({name, size, kind});
+        return static_cast<int>(rule_.factors.size()) - 1;
+    }
+    const tensor::Shape& input_shape(std::size_t i) const {
+        return block_.tensors[static_cast<std::size_t>(op_.inputs[i])].shape;
+    }
+    const tensor::Shape& output_shape() const { return block_.tensors[static_cast<std::size_t>(op_.output)].shape; }
+    void input(const std::vector<int>& factors) { rule_.inputs.push_back(dims(factors)); }
+    void output(const std::vector<int>& factors) { rule_.output = dims(factors); }
+    OpRule& rule() { return rule_; }
+    OpRule take() { return std::move(rule_); }
+
+private:
+    static Dims dims(const std::vector<int>& factors) {
+        Dims result;
+        for (const int f : factors) {
+            result.push_back({f, false});
+        }
+        return result;
+    }
+    const Op& op_;
+    const Block& block_;
+    OpRule rule_;
+};
+
+constexpr std::string_view dim_names[] = {"b", "s", "e", "d"};
+
+/// Every dimension parallel and the same in all operands; operands of rank 1 share the last dimension.
+OpRule elementwise(const Op& op, RuleBuilder builder, bool linear) {
+    std::vector<int> factors;
+    for (std::size_t i = 0; i < builder.output_shape().size(); ++i) {
+        factors.push_back(builder.factor(dim_names[i], builder.output_shape()[i]));
+    }
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        const bool vector = builder.input_shape(i).size() == 1;
+        builder.input(vector ? std::vector<int>{factors.back()} : factors);
+    }
+    builder.output(factors);
+    builder.rule().linear = linear;
+    return builder.take();
+}
+
+OpRule embedding(RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    const int b = builder.factor("b", out[0]);
+    const int s = builder.factor("s", out[1]);
+    const int v = builder.factor("v", builder.input_shape(1)[0], FactorKind::contracting);
+    const int e = builder.factor("e", out[2]);
+    builder.input({b, s});
+    builder.input({v, e});
+    builder.output({b, s, e});
+    return builder.take();
+}
+
+OpRule position_embedding(RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    const int b = builder.factor("b", out[0]);
+    const int s = builder.factor("s", out[1]);
+    const int p = builder.factor("p", builder.input_shape(1)[0], FactorKind::contracting);
+    const int e = builder.factor("e", out[2]);
+    builder.input({b, s, e});
+    builder.input({p, e});
+    builder.output({b, s, e});
+    return builder.take();
+}
+
+OpRule norm(const Op& op, RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    std::vector<int> factors;
+    for (std::size_t i = 0; i + 1 < out.size(); ++i) {
+        factors.push_back(builder.factor(i == 2 ? "h" : dim_names[i], out[i]));
+    }
+    factors.push_back(builder.factor("e", out.back(), FactorKind::statistical));
+    builder.input(factors);
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+        builder.input({factors.back()});
+    }
+    builder.output(factors);
+    return builder.take();
+}
+
+OpRule linear(const Op& op, RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    const int b = builder.factor("b", out[0]);
+    const int s = builder.factor("s", out[1]);
+    const int i = builder.factor("i", builder.input_shape(0)[2], FactorKind::contracting);
+    const int o = builder.factor("o", out[2]);
+    builder.input({b, s, i});
+    builder.input(op.attributes.transposed ? std::vector<int>{i, o} : std::vector<int>{o, i});
+    builder.output({b, s, o});
+    return builder.take();
+}
+
+OpRule split_or_merge(const Op& op, RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    const int b = builder.factor("b", out[0]);
+    const int s = builder.factor("s", out[1]);
+    const int h = builder.factor("h", op.attributes.heads);
+    const int d = builder.factor("d", op.attributes.head_dim, FactorKind::whole);
+    const std::vector<int> flat = {b, s, h};
+    const std::vector<int> split = {b, s, h, d};
+    builder.input(op.kind == OpKind::split_heads ? flat : split);
+    builder.output(op.kind == OpKind::split_heads ? split : flat);
+    builder.rule().linear = true;
+    return builder.take();
+}
+
+OpRule rope(RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    const int b = builder.factor("b", out[0]);
+    const int s = builder.factor("s", out[1]);
+    const int h = builder.factor("h", out[2]);
+    const int d = builder.factor("d", out[3], FactorKind::whole);
+    builder.input({b, s, h, d});
+    builder.output({b, s, h, d});
+    return builder.take();
+}
+
+OpRule attention(const Op& op, RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    const int b = builder.factor("b", out[0]);
+    const int s = builder.factor("s", out[1]);
+    const int h = builder.factor("h", out[2]);
+    const int d = builder.factor("d", out[3], FactorKind::whole);
+    const int t = builder.factor("t", builder.input_shape(1)[1], FactorKind::statistical);
+    builder.input({b, s, h, d});
+    builder.input({b, t, h, d});
+    builder.input({b, t, h, d});
+    builder.output({b, s, h, d});
+    if (op.attributes.kv_heads != op.attributes.heads) {
+        builder.rule().inputs[1][2].shared_prefix = true;
+        builder.rule().inputs[2][2].shared_prefix = true;
+    }
+    return builder.take();
+}
+
+OpRule cache_write(RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    const int b = builder.factor("b", out[0]);
+    const int c = builder.factor("c", out[1]);
+    const int g = builder.factor("g", out[2]);
+    const int d = builder.factor("d", out[3]);
+    const int s = builder.factor("s", builder.input_shape(0)[1], FactorKind::whole);
+    builder.input({b, s, g, d});
+    builder.output({b, c, g, d});
+    return builder.take();
+}
+
+}  // namespace
+
+OpRule rule_of(const Op& op, const Block& block) {
+    RuleBuilder builder(op, block);
+    switch (op.kind) {
+        case OpKind::embedding: return embedding(builder);
+        case OpKind::position_embedding: return position_embedding(builder);
+        case OpKind::norm: return norm(op, builder);
+        case OpKind::linear: return linear(op, builder);
+        case OpKind::split_heads:
+        case OpKind::merge_heads: return split_or_merge(op, builder);
+        case OpKind::rope: return rope(builder);
+        case OpKind::attention: return attention(op, builder);
+        case OpKind::cache_write: return cache_write(builder);
+        case OpKind::add:
+        case OpKind::scale: return elementwise(op, builder, true);
+        case OpKind::bias_add:
+        case OpKind::glu:
+        case OpKind::activation:
+        case OpKind::softcap:
+        case OpKind::clip: return elementwise(op, builder, false);
+    }
+    return builder.take();
+}
+
+}  // namespace shardplan::model

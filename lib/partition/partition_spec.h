@@ -1,0 +1,23 @@
+// PartitionSpec: one entry per dimension of a tensor, each a list of mesh axis names, left = major (JAX PartitionSpec).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace shardplan::partition {
+
+/// Axes of one dimension; empty = None.
+using SpecEntry = std::vector<std::string>;
+
+struct PartitionSpec {
+    std::vector<SpecEntry> entries;
+    friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
+};
+
+/// JAX's notation without blanks: P(('fsdp','dp'),'sp',None); P() for no entries.
+std::string to_string(const PartitionSpec& spec);
+
+/// "None", "'tp'" or "('fsdp','dp')".
+std::string to_string(const SpecEntry& entry);
+
+}  // namespace shardplan::partition

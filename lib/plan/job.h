@@ -1,0 +1,46 @@
+// A Job: everything a plan follows from. config reads it from JSON; nothing here knows JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/provider.h"
+#include "mesh/mesh.h"
+#include "model/model_spec.h"
+#include "model/workload.h"
+#include "partition/partition_axis.h"
+#include "partition/rules.h"
+
+namespace shardplan::plan {
+
+enum class Indivisible : std::uint8_t {
+    strict,  ///< an indivisible dimension or a missing axis is an error
+    drop,    ///< the whole entry becomes None, with a diagnostic (eformer, semantics 1c.1)
+};
+
+enum class KvHeads : std::uint8_t {
+    replicate,  ///< fewer kv heads than their axes: each head is held by several devices (vLLM)
+    split,      ///< the projections stay evenly cut, their outputs are gathered (Megatron-Core 0.16)
+};
+
+struct Options {
+    Indivisible indivisible = Indivisible::strict;
+    KvHeads kv_heads = KvHeads::replicate;
+    partition::Compat compat = partition::Compat::seed;
+};
+
+struct Job {
+    std::string name;  ///< for headings: the file name or the model's
+    model::ModelSpec model;
+    mesh::Mesh mesh;
+    partition::PartitionAxis partition_axis;
+    partition::RuleSource rule_source = partition::RuleSource::derived;
+    std::vector<partition::ParameterRule> custom_rules;  ///< when rule_source is custom
+    backend::ProviderChoice provider = backend::ProviderChoice::automatic;
+    model::Workload workload;
+    Options options;
+};
+
+}  // namespace shardplan::plan
