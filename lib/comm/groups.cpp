@@ -1,0 +1,314 @@
+#include "comm/groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/checked.h"
+#include "base/interval.h"
+#include "comm/blocks.h"
+
+namespace shardplan::comm {
+
+using base::Interval;
+using mesh::AxisList;
+using mesh::CollectiveKind;
+using tensor::ConstView;
+using tensor::DType;
+using tensor::Shape;
+using tensor::View;
+
+/// What the members of a group must have in common in one collective.
+struct Groups::Call {
+    CollectiveKind kind;
+    DType dtype;
+    std::int64_t count;
+    int dim = -1;
+    int second_dim = -1;
+
+    friend bool operator==(const Call&, const Call&) = default;
+};
+
+namespace {
+
+template <typename... Args>
+[[noreturn]] void fail(CollectiveKind kind, fmt::format_string<Args...> text, Args&&... args) {
+    throw std::runtime_error(
+        fmt::format("{}: {}", mesh::to_string(kind), fmt::format(text, std::forward<Args>(args)...)));
+}
+
+void expect_dim(CollectiveKind kind, int dim, const Shape& shape) {
+    if (dim < 0 || dim >= static_cast<int>(shape.size())) {
+        fail(kind, "dimension {} of a tensor of shape {}", dim, tensor::to_string(shape));
+    }
+}
+
+void expect_output(CollectiveKind kind, const ConstView& in, const View& out, const Shape& expected) {
+    if (out.shape != expected) {
+        fail(kind, "the output for an input of shape {} has shape {}, not {}", tensor::to_string(in.shape),
+             tensor::to_string(out.shape), tensor::to_string(expected));
+    }
+    if (out.dtype != in.dtype) {
+        fail(kind, "input of {}, output of {}", tensor::to_string(in.dtype), tensor::to_string(out.dtype));
+    }
+}
+
+void expect_staging(CollectiveKind kind, std::int64_t n, const ConstView& in, const View& out,
+                    std::span<std::byte> staging) {
+    const std::int64_t needed = mesh::staging_bytes(kind, n, in.bytes(), out.bytes(), tensor::size_of(in.dtype));
+    if (n > 1 && std::ssize(staging) < needed) {
+        fail(kind, "{} bytes of staging, {} are needed", staging.size(), needed);
+    }
+}
+
+void expect_reducible(CollectiveKind kind, Reduction reduction, DType dtype) {
+    if (!can_reduce(reduction, dtype)) {
+        fail(kind, "not possible for {}", tensor::to_string(dtype));
+    }
+}
+
+/// `shape` with dimension dim * n.
+Shape multiplied(Shape shape, int dim, std::int64_t n) {
+    std::int64_t& size = shape[static_cast<std::size_t>(dim)];
+    size = base::checked_mul(size, n);
+    return shape;
+}
+
+/// `shape` with dimension dim / n; throws unless n divides it.
+Shape divided(CollectiveKind kind, Shape shape, int dim, std::int64_t n) {
+    std::int64_t& size = shape[static_cast<std::size_t>(dim)];
+    if (size % n != 0) {
+        fail(kind, "dimension {} of shape {} cannot be cut into {} equal blocks", dim, tensor::to_string(shape), n);
+    }
+    size /= n;
+    return shape;
+}
+
+void copy_whole(const ConstView& in, const View& out) {
+    if (in.data != out.data && in.bytes() > 0) {
+        std::memcpy(out.data, in.data, static_cast<std::size_t>(in.bytes()));
+    }
+}
+
+/// The blocks of `in` along `dim`, one behind the other: where they are, or packed into `scratch`.
+const std::byte* packed_blocks(const ConstView& in, int dim, std::int64_t n, std::byte* scratch) {
+    if (blocks_are_contiguous(in.shape, dim)) {
+        return in.data;
+    }
+    pack_blocks(in, dim, n, scratch);
+    return scratch;
+}
+
+/// Chunk p of `count` elements: [count * p / n, count * (p + 1) / n), in bytes.
+std::vector<Interval> chunks_in_bytes(std::int64_t count, std::int64_t n, std::int64_t element_bytes) {
+    std::vector<Interval> chunks;
+    for (std::int64_t p = 0; p < n; ++p) {
+        chunks.push_back({count * p / n * element_bytes, count * (p + 1) / n * element_bytes});
+    }
+    return chunks;
+}
+
+}  // namespace
+
+GroupOptions GroupOptions::from_environment() {
+    GroupOptions options;
+    const char* value = std::getenv("SHARDPLAN_CHECK_COLLECTIVES");
+    options.check_calls = value != nullptr && *value != '\0' && std::string_view(value) != "0";
+    return options;
+}
+
+Groups::Groups(const mesh::Mesh& mesh, std::int64_t rank, const GroupOptions& options,
+               std::unique_ptr<Transport> transport)
+    : mesh_(mesh), rank_(rank), options_(options), transport_(std::move(transport)) {
+    if (!transport_ && mesh_.device_count() != 1) {
+        throw std::runtime_error(
+            fmt::format("a mesh of {} devices needs a transport between them", mesh_.device_count()));
+    }
+    if (options_.max_call_bytes < 8 || options_.max_call_bytes > std::int64_t{1} << 30) {
+        throw std::runtime_error(fmt::format("max_call_bytes is {}, must be from 8 to 2^30", options_.max_call_bytes));
+    }
+}
+
+void Groups::compare_calls(const AxisList& axes, const Call& call, std::int64_t n) {
+    using Row = std::array<std::int64_t, 5>;
+    const Row own{static_cast<std::int64_t>(call.kind), static_cast<std::int64_t>(call.dtype), call.count, call.dim,
+                  call.second_dim};
+    std::vector<Row> rows(static_cast<std::size_t>(n));
+    transport_->all_gather(axes, reinterpret_cast<const std::byte*>(own.data()),
+                           reinterpret_cast<std::byte*>(rows.data()), sizeof(Row));
+    const auto other = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row != rows[0]; });
+    if (other == rows.end()) {
+        return;
+    }
+    const auto describe = [](const Row& row) {
+        return fmt::format("{} of {} {} (dimensions {}, {})", mesh::to_string(static_cast<CollectiveKind>(row[0])),
+                           row[2], tensor::to_string(static_cast<DType>(row[1])), row[3], row[4]);
+    };
+    throw std::runtime_error(fmt::format("members of a group call different collectives: position 0 {}; position {} {}",
+                                         describe(rows[0]), other - rows.begin(), describe(*other)));
+}
+
+Groups::Member Groups::enter(const AxisList& axes, const Call& call) {
+    const Member me{mesh_.size(axes), mesh_.position(rank_, axes)};
+    if (me.n == 1) {
+        return me;
+    }
+    if (options_.check_calls && call.kind != CollectiveKind::slice) {
+        compare_calls(axes, call, me.n);
+    }
+    Traffic& traffic = traffic_[static_cast<std::size_t>(call.kind)];
+    traffic.calls += 1;
+    traffic.payload_bytes += call.count * tensor::size_of(call.dtype);
+    return me;
+}
+
+void Groups::sent(CollectiveKind kind, std::int64_t bytes) {
+    traffic_[static_cast<std::size_t>(kind)].wire_bytes += bytes;
+}
+
+void Groups::all_gather(const AxisList& axes, int dim, const ConstView& in, const View& out,
+                        std::span<std::byte> staging) {
+    constexpr CollectiveKind kind = CollectiveKind::all_gather;
+    const Member me = enter(axes, {kind, in.dtype, in.count(), dim});
+    expect_dim(kind, dim, in.shape);
+    expect_output(kind, in, out, multiplied(in.shape, dim, me.n));
+    expect_staging(kind, me.n, in, out, staging);
+    if (me.n == 1 || in.bytes() == 0) {
+        return copy_whole(in, out);
+    }
+    if (blocks_are_contiguous(out.shape, dim)) {
+        transport_->all_gather(axes, in.data, out.data, in.bytes());
+    } else {
+        transport_->all_gather(axes, in.data, staging.data(), in.bytes());
+        unpack_blocks(staging.data(), dim, me.n, out);
+    }
+    sent(kind, (me.n - 1) * in.bytes());
+}
+
+void Groups::reduce_scatter(const AxisList& axes, int dim, const ConstView& in, const View& out,
+                            std::span<std::byte> staging) {
+    constexpr CollectiveKind kind = CollectiveKind::reduce_scatter;
+    const Member me = enter(axes, {kind, in.dtype, in.count(), dim});
+    expect_dim(kind, dim, in.shape);
+    expect_output(kind, in, out, divided(kind, in.shape, dim, me.n));
+    expect_staging(kind, me.n, in, out, staging);
+    expect_reducible(kind, Reduction::sum, in.dtype);
+    if (me.n == 1 || in.bytes() == 0) {
+        return copy_whole(in, out);
+    }
+    std::byte* received = staging.data() + in.bytes();
+    const std::byte* blocks = packed_blocks(in, dim, me.n, staging.data());
+    transport_->all_to_all(axes, blocks, received, out.bytes());
+    ordered_reduce(Reduction::sum, in.dtype, received, me.n, out.count(), out.data);
+    sent(kind, (me.n - 1) * out.bytes());
+}
+
+void Groups::all_reduce(const AxisList& axes, const View& data, std::span<std::byte> staging) {
+    reduce_in_place(Reduction::sum, axes, data, staging);
+}
+
+void Groups::all_reduce_max(const AxisList& axes, const View& data, std::span<std::byte> staging) {
+    reduce_in_place(Reduction::max, axes, data, staging);
+}
+
+void Groups::reduce_in_place(Reduction reduction, const AxisList& axes, const View& data,
+                             std::span<std::byte> staging) {
+    const CollectiveKind kind =
+        reduction == Reduction::sum ? CollectiveKind::all_reduce : CollectiveKind::all_reduce_max;
+    const Member me = enter(axes, {kind, data.dtype, data.count()});
+    expect_staging(kind, me.n, data, data, staging);
+    expect_reducible(kind, reduction, data.dtype);
+    if (me.n == 1) {
+        return;
+    }
+    const std::int64_t element = tensor::size_of(data.dtype);
+    const std::int64_t segment = options_.max_call_bytes / element;
+    const std::int64_t count = data.count();
+    for (std::int64_t begin = 0; begin < count; begin += segment) {
+        const View part{data.data + begin * element, data.dtype, {std::min(segment, count - begin)}};
+        reduce_segment(reduction, axes, me, part, staging.data());
+    }
+}
+
+void Groups::reduce_segment(Reduction reduction, const AxisList& axes, Member me, const View& segment,
+                            std::byte* staging) {
+    const std::int64_t element = tensor::size_of(segment.dtype);
+    const std::vector<Interval> chunks = chunks_in_bytes(segment.count(), me.n, element);
+    const Interval own = chunks[static_cast<std::size_t>(me.position)];
+    transport_->scatter_chunks(axes, segment.data, chunks, staging);
+    ordered_reduce(reduction, segment.dtype, staging, me.n, own.size() / element, segment.data + own.begin);
+    transport_->gather_chunks(axes, segment.data, chunks);
+    const std::int64_t scattered = segment.bytes() - own.size();
+    sent(reduction == Reduction::sum ? CollectiveKind::all_reduce : CollectiveKind::all_reduce_max,
+         scattered + (me.n - 1) * own.size());
+}
+
+void Groups::all_to_all(const AxisList& axes, int split_dim, int concat_dim, const ConstView& in, const View& out,
+                        std::span<std::byte> staging) {
+    constexpr CollectiveKind kind = CollectiveKind::all_to_all;
+    const Member me = enter(axes, {kind, in.dtype, in.count(), split_dim, concat_dim});
+    expect_dim(kind, split_dim, in.shape);
+    expect_dim(kind, concat_dim, in.shape);
+    expect_output(kind, in, out, multiplied(divided(kind, in.shape, split_dim, me.n), concat_dim, me.n));
+    expect_staging(kind, me.n, in, out, staging);
+    if (me.n == 1 || in.bytes() == 0) {
+        return copy_whole(in, out);
+    }
+    const std::int64_t block_bytes = in.bytes() / me.n;
+    const std::byte* blocks = packed_blocks(in, split_dim, me.n, staging.data());
+    if (blocks_are_contiguous(out.shape, concat_dim)) {
+        transport_->all_to_all(axes, blocks, out.data, block_bytes);
+    } else {
+        std::byte* received = staging.data() + in.bytes();
+        transport_->all_to_all(axes, blocks, received, block_bytes);
+        unpack_blocks(received, concat_dim, me.n, out);
+    }
+    sent(kind, (me.n - 1) * block_bytes);
+}
+
+void Groups::permute(const AxisList& axes, std::int64_t source, std::span<const std::int64_t> destinations,
+                     const ConstView& in, const View& out) {
+    constexpr CollectiveKind kind = CollectiveKind::permute;
+    const Member me = enter(axes, {kind, in.dtype, in.count()});
+    expect_output(kind, in, out, in.shape);
+    std::vector<std::int64_t> others;
+    for (const std::int64_t position : destinations) {
+        if (position < 0 || position >= me.n) {
+            fail(kind, "destination {} in a group of {}", position, me.n);
+        }
+        if (position != me.position) {
+            others.push_back(position);
+        }
+    }
+    if (source < 0 || source >= me.n) {
+        fail(kind, "source {} in a group of {}", source, me.n);
+    }
+    const bool own = source == me.position;
+    if (own != (others.size() < destinations.size())) {
+        fail(kind, "position {} takes the block of {}, but its destinations say otherwise", me.position, source);
+    }
+    if (own) {
+        copy_whole(in, out);
+    }
+    if (me.n > 1 && in.bytes() > 0) {
+        transport_->exchange(axes, own ? -1 : source, others, in.data, out.data, in.bytes());
+        sent(kind, std::ssize(others) * in.bytes());
+    }
+}
+
+void Groups::slice(const AxisList& axes, int dim, const ConstView& in, const View& out) {
+    constexpr CollectiveKind kind = CollectiveKind::slice;
+    const Member me = enter(axes, {kind, in.dtype, in.count(), dim});
+    expect_dim(kind, dim, in.shape);
+    expect_output(kind, in, out, divided(kind, in.shape, dim, me.n));
+    const std::int64_t size = out.shape[static_cast<std::size_t>(dim)];
+    pack_block(in, dim, {me.position * size, (me.position + 1) * size}, out.data);
+}
+
+}  // namespace shardplan::comm

@@ -1,0 +1,43 @@
+// What Groups needs from a message-passing library: moving bytes between the members of a group. Knows neither dtypes
+// nor dimensions. Every function is collective over the caller's group along `axes`; buffers must not overlap.
+// Groups of one rank never reach a transport.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/interval.h"
+#include "mesh/mesh.h"
+
+namespace shardplan::comm {
+
+class Transport {
+public:
+    Transport() = default;
+    Transport(const Transport&) = delete;
+    Transport& operator=(const Transport&) = delete;
+    virtual ~Transport() = default;
+
+    /// Block p of `send` goes to position p; the block of position p arrives as block p of `received`.
+    virtual void all_to_all(const mesh::AxisList& axes, const std::byte* send, std::byte* received,
+                            std::int64_t block_bytes) = 0;
+
+    /// The block of position p arrives as block p of `received`.
+    virtual void all_gather(const mesh::AxisList& axes, const std::byte* send, std::byte* received,
+                            std::int64_t block_bytes) = 0;
+
+    /// Bytes chunks[p] of `data` go to position p; the copies of the own chunk arrive one behind the other.
+    virtual void scatter_chunks(const mesh::AxisList& axes, const std::byte* data,
+                                std::span<const base::Interval> chunks, std::byte* received) = 0;
+
+    /// Position p contributes bytes chunks[p] of its `data`; all of it is complete everywhere afterwards.
+    virtual void gather_chunks(const mesh::AxisList& axes, std::byte* data, std::span<const base::Interval> chunks) = 0;
+
+    /// Receives `bytes` from position `source` and sends as many to each of `destinations`; neither names the caller.
+    /// source < 0: receives nothing.
+    virtual void exchange(const mesh::AxisList& axes, std::int64_t source, std::span<const std::int64_t> destinations,
+                          const std::byte* send, std::byte* received, std::int64_t bytes) = 0;
+};
+
+}  // namespace shardplan::comm
