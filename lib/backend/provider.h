@@ -1,5 +1,8 @@
 // BackendSpecProvider: which module computes what, the eight questions of Megatron-Core's protocol as pure functions
 // (semantics.md 2.2; the columns Local, TE ("fused") and Inference). It answers "which module", never "where".
+// Upstream's answers depend on what is installed; ours are those of an installation with Apex and Transformer Engine
+// >= 1.9: LayerNorm of local is FusedLayerNorm, query/key norms of the others are TENorm, grouped linears exist.
+// Local's layer_norm depends on its arguments only; upstream it also depends on earlier calls (2.2, the sticky global).
 #pragma once
 
 #include <cstdint>
@@ -70,15 +73,24 @@ struct ProviderDecision {
 std::vector<std::string> refusals(ProviderKind kind, ProviderCompat compat, const model::ModelSpec& model,
                                   const ProviderConditions& conditions);
 
+/// What upstream would refuse and our kernels can do: the plan is good, but it is not one for Megatron (2.7 row 33).
+std::vector<std::string> remarks(ProviderKind kind, ProviderCompat compat, const model::ModelSpec& model,
+                                 const ProviderConditions& conditions);
+
 /// Takes the chosen provider (SP5001 at `pointer` when it is refused) or, for automatic, the best that is not refused:
-/// inference for decode, fused for prefill, local as the last.
+/// inference for decode, fused for prefill, local as the last. An automatic choice is reported as SP5002.
 std::optional<ProviderDecision> choose_provider(ProviderChoice choice, ProviderCompat compat,
                                                 const model::ModelSpec& model, const model::Workload& workload,
                                                 const ProviderConditions& conditions, const std::string& pointer,
                                                 diag::Diagnostics& diagnostics);
 
 /// The module that computes the op of a slot (semantics 2.3). `fused_norm` = this linear contains the norm before it,
-/// as the provider wants where fuse_layernorm_and_linear() holds.
+/// or this norm is contained in the linear after it (then it is "IdentityOp" itself), as the provider wants where
+/// fuse_layernorm_and_linear() holds; without effect on every other op. Kernels without an upstream module have names
+/// of our own: PositionEmbedding, BiasAdd, SplitHeads, MergeHeads, RotaryEmbedding, KVCacheWrite, ElementwiseAdd,
+/// ElementwiseScale, ElementwiseSoftcap, ElementwiseClip, and, where activation_func() is None, GatedActivation and
+/// Activation; ReplicatedLinear for linears outside of the layer's slots (projections around an embedding).
+/// @pre fused_norm on a linear only when the provider has column_parallel_layer_norm_linear().
 Module module_of(const BackendSpecProvider& provider, const model::Op& op, bool fused_norm);
 
 }  // namespace shardplan::backend

@@ -1,12 +1,14 @@
 // PartitionAxis: which mesh axes each kind of dimension is cut over. Two dialects (semantics.md 1a, 1b):
 //   seed     the 13 fields of EasyDeL 0.0.80; None in a generation_* field means replicated in decode.
 //   current  eformer's fields; a decode_* field that is None falls back to the train field (1b.4).
-// Extensions of the seed dialect leave the 13 alone: kv_head_axis, mlp_intermediate_axis, vocab_axis (default: what
-// head_axis has in the same mode), expert_axis ("ep"), weight_storage_axis (("fsdp","sp")).
+// Extensions of the seed dialect leave the 13 alone: kv_head_axis (default: what heads have in the same phase),
+// mlp_intermediate_axis and vocab_axis (default: head_axis, in decode too: their weights are placed once),
+// expert_axis ("ep"), weight_storage_axis (("fsdp","sp")). What is placed once for both phases, weights and the
+// key/value cache, is resolved with Phase::train.
 #pragma once
 
+#include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,8 +53,10 @@ struct FieldInfo {
 /// The axes an entry resolves to, and why.
 struct ResolvedEntry {
     SpecEntry axes;
-    bool given = false;   ///< written in the job (then the mesh must have the axes); false = a default
-    std::string field;    ///< the field that decided, "generation_head_axis"
+    /// Written in the job (then the mesh must have the axes); false = a default. A default made of base names
+    /// (current: batch_axis of fsdp and dp) counts as given when the job gives all of them.
+    bool given = false;
+    std::string field;    ///< the field that decided, "generation_head_axis"; "" when the dialect has none
     std::string pointer;  ///< JSON pointer of the field when given
 };
 
@@ -64,7 +68,7 @@ public:
     /// The fields of a dialect in their order, extensions last.
     static std::span<const FieldInfo> fields(Compat compat);
 
-    /// Sets a field as the job writes it. @pre name is a field of the dialect.
+    /// Sets a field as the job writes it. Throws std::invalid_argument when the dialect has no such field.
     void set(std::string_view name, SpecEntry axes, std::string pointer);
 
     ResolvedEntry resolve(Semantic semantic, Phase phase) const;
@@ -74,6 +78,9 @@ private:
         SpecEntry axes;
         std::string pointer;
     };
+    ResolvedEntry of_field(std::string_view name) const;
+    ResolvedEntry default_of(std::string_view name) const;
+
     Compat compat_;
     std::map<std::string, Given, std::less<>> given_;
 };

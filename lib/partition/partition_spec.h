@@ -14,7 +14,7 @@ struct PartitionSpec {
     friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
 };
 
-/// JAX's notation without blanks: P(('fsdp','dp'),'sp',None); P() for no entries.
+/// JAX's notation without blanks: P(('fsdp','dp'),'sp',None); P('tp',) for one entry (a Python tuple), P() for none.
 std::string to_string(const PartitionSpec& spec);
 
 /// "None", "'tp'" or "('fsdp','dp')".
