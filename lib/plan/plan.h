@@ -1,0 +1,194 @@
+// The Plan: the one SPMD program that `plan` prints and `run` executes. Steps are compute on local shapes or
+// collectives over named mesh axes; identical layers are planned once. A Plan is a value: made by make_plan, never
+// changed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/provider.h"
+#include "diag/diagnostic.h"
+#include "mesh/collective.h"
+#include "model/graph.h"
+#include "partition/layout.h"
+#include "partition/partition_spec.h"
+#include "partition/reshard.h"
+#include "plan/job.h"
+#include "plan/refined_mesh.h"
+
+namespace shardplan::plan {
+
+// ---- tensors that live across steps: parameters and caches ----
+
+enum class StoredKind : std::uint8_t { parameter, cache };
+
+struct StoredTensor {
+    StoredKind kind = StoredKind::parameter;
+    int parameter = -1;  ///< index into Graph::parameters (parameters only)
+    int block = -1;      ///< block and tensor id (caches only)
+    model::TensorId tensor = -1;
+    std::string name;         ///< checkpoint name with "{}" for the layer; caches "layers.{}.cache.k"
+    std::string part;         ///< part of a fused checkpoint tensor
+    std::string role;         ///< "column", "row", "embedding", "norm", "cache", ...
+    std::vector<int> layers;  ///< instances; {-1} outside layers
+    tensor::Shape shape;      ///< of one instance (of the part)
+    tensor::DType dtype = tensor::DType::bf16;
+    partition::PartitionSpec spec;  ///< for people: one entry per dimension of `shape`
+    partition::Layout layout;       ///< on the refined mesh
+    tensor::Shape local_shape;
+    std::int64_t bytes = 0;             ///< one instance, unsharded
+    std::int64_t bytes_per_device = 0;  ///< one instance
+    std::int64_t replicas = 1;          ///< devices holding the same part
+    std::string reason;                 ///< which field, rule, default or correction decided the spec
+};
+
+// ---- one block ----
+
+enum class ValueKind : std::uint8_t {
+    input,  ///< token ids, or hidden from the block before
+    activation,
+    parameter,  ///< the stored shard itself; no memory of its own
+    cache,      ///< the stored shard itself
+    gathered,   ///< a copy of a parameter or cache in another layout; lives between steps
+};
+
+using ValueId = int;  ///< index into BlockPlan::values
+
+/// What every device holds of one tensor in one layout.
+struct Value {
+    ValueKind kind = ValueKind::activation;
+    model::TensorId tensor = -1;  ///< of the block's graph; -1 for statistics
+    int stored = -1;              ///< index into Plan::stored for parameter and cache
+    std::string name;             ///< "q", "q.weight", "attention.max", ...
+    partition::Layout layout;     ///< on the refined mesh; pending = partial sums
+    tensor::Shape shape;          ///< global
+    tensor::Shape local_shape;
+    tensor::DType dtype = tensor::DType::bf16;
+    std::int64_t local_bytes = 0;
+    /// The value whose memory this one shares (split and merge of heads); -1 = its own memory.
+    ValueId alias_of = -1;
+};
+
+enum class ComputeKind : std::uint8_t {
+    op,                 ///< the graph op as it stands, on local shapes
+    norm_statistics,    ///< x -> f64 [rows, 2]: sum and sum of squares over the local part of the last dimension
+    norm_apply,         ///< x, statistics (reduced), weight?, bias? -> y
+    attention_partial,  ///< q, k, v -> o f32 (unnormalised), m f32 [b,s,h] maximum, l f32 [b,s,h] sum of exponentials
+    softmax_rescale,    ///< l, m, m of all -> l * exp(m - m of all)
+    softmax_merge,      ///< o, m, m of all, l of all -> y = o * exp(m - m of all) / l of all; y is pending over the key
+                        ///< axes
+    fused_linear,       ///< x (norm weight?, norm bias?), w1, w2, .. (biases) -> y1, y2, ..: norm and one matmul
+};
+
+std::string_view to_string(ComputeKind kind);
+
+struct ComputeStep {
+    ComputeKind kind = ComputeKind::op;
+    int op = -1;                 ///< index into the block's ops
+    std::vector<int> fused_ops;  ///< fused_linear: all ops it stands for, in order
+    std::string module;          ///< the provider's answer
+    std::vector<ValueId> inputs;
+    std::vector<ValueId> outputs;
+    double flops = 0.0;  ///< per device, multiply and add counted as two
+};
+
+struct CollectiveStep {
+    mesh::CollectiveKind kind = mesh::CollectiveKind::slice;
+    mesh::AxisList axes;             ///< refined; axes[0] major
+    std::vector<std::string> names;  ///< for people
+    int dim = 0;
+    int concat_dim = 0;
+    ValueId input = -1;
+    ValueId output = -1;
+    std::int64_t group_size = 1;
+    std::int64_t payload_bytes = 0;     ///< of each device's input
+    std::int64_t wire_bytes = 0;        ///< sent per device (mean over devices, rounded up)
+    std::int64_t wire_bytes_total = 0;  ///< sent by all devices together
+    std::int64_t staging_bytes = 0;
+    std::string reason;  ///< "for o_proj: ..."
+};
+
+/// Exactly one of the two is set.
+struct Step {
+    std::optional<ComputeStep> compute;
+    std::optional<CollectiveStep> collective;
+    /// Values whose memory is free after this step.
+    std::vector<ValueId> last_use;
+};
+
+/// How a parallel weight with stored-over axes is used, and what the other way would move.
+struct WeightUse {
+    std::string op;
+    bool gathered = true;                ///< false: stays in place while activations move
+    std::int64_t chosen_bytes = 0;       ///< wire bytes per device of all reshards around the op
+    std::int64_t alternative_bytes = 0;  ///< of the best placement of the other kind; -1 = there is none
+};
+
+struct BlockPlan {
+    int block = 0;  ///< index into Graph::blocks
+    std::string name;
+    std::vector<int> layers;
+    std::vector<Value> values;
+    std::vector<Step> steps;
+    std::optional<ValueId> input;  ///< hidden from the block before; token ids are a value of kind input too
+    ValueId output = -1;
+    std::int64_t peak_activation_bytes = 0;
+    std::int64_t peak_communication_bytes = 0;  ///< gathered copies and staging
+    std::vector<WeightUse> weight_uses;
+};
+
+// ---- the whole ----
+
+struct CollectiveTotal {
+    mesh::CollectiveKind kind = mesh::CollectiveKind::slice;
+    std::vector<std::string> axes;
+    std::int64_t count = 0;             ///< calls in one step of the model
+    std::int64_t payload_bytes = 0;     ///< sum over the calls, per device
+    std::int64_t wire_bytes = 0;        ///< per device
+    std::int64_t wire_bytes_total = 0;  ///< all devices
+};
+
+struct MemoryPerDevice {
+    std::int64_t parameters = 0;
+    std::int64_t cache = 0;
+    std::int64_t activations = 0;    ///< at their peak
+    std::int64_t communication = 0;  ///< gathered copies and staging at their peak
+    std::int64_t total() const { return parameters + cache + activations + communication; }
+};
+
+struct Totals {
+    std::int64_t parameters = 0;  ///< elements, each checkpoint element once
+    std::int64_t parameter_bytes = 0;
+    double flops_per_device = 0.0;    ///< of one step of the model
+    double unsharded_fraction = 0.0;  ///< of the parameters: those that no axis of size > 1 cuts
+};
+
+/// The spec of an activation and why.
+struct ActivationSpec {
+    std::string name;  ///< "query", "hidden", ...
+    partition::PartitionSpec spec;
+    std::string reason;
+};
+
+struct Plan {
+    Job job;
+    model::Graph graph;
+    RefinedMesh mesh;
+    backend::ProviderDecision provider;
+    std::vector<StoredTensor> stored;
+    std::vector<ActivationSpec> activations;
+    std::vector<BlockPlan> blocks;  ///< as Graph::blocks
+    std::vector<model::BlockUse> sequence;
+    std::vector<CollectiveTotal> collectives;  ///< by kind, then axes
+    MemoryPerDevice memory;
+    Totals totals;
+    std::vector<std::string> notes;  ///< axes counted as 1, defaults, ...
+};
+
+/// Runs all passes. nullopt when there are errors; warnings and notes also go to `diagnostics`.
+std::optional<Plan> make_plan(const Job& job, diag::Diagnostics& diagnostics);
+
+}  // namespace shardplan::plan
