@@ -126,6 +126,10 @@ constexpr Default current_defaults[] = {
     {"mlp_intermediate_axis", {}, {"tensor_parallel_axis"}},
     {"vocab_axis", {}, {"tensor_parallel_axis"}},
     {"expert_axis", {}, {"expert_parallel_axis"}},
+    {"decode_batch_axis", {}, {"batch_axis"}},
+    {"decode_head_axis", {}, {"head_axis"}},
+    {"decode_kv_head_axis", {}, {"kv_head_axis"}},
+    {"decode_key_sequence_axis", {}, {"key_sequence_axis"}},
     {"weight_storage_axis", {}, {"fully_sharded_data_parallel_axis", "sequence_parallel_axis"}},
 };
 
@@ -158,9 +162,12 @@ std::span<const Default> defaults(Compat compat) {
                                   : std::span<const Default>(current_defaults);
 }
 
+std::span<const FieldPair> field_map(Compat compat) {
+    return compat == Compat::seed ? std::span<const FieldPair>(seed_map) : std::span<const FieldPair>(current_map);
+}
+
 const FieldPair& pair_of(Compat compat, Semantic semantic) {
-    const std::span<const FieldPair> map =
-        compat == Compat::seed ? std::span<const FieldPair>(seed_map) : std::span<const FieldPair>(current_map);
+    const std::span<const FieldPair> map = field_map(compat);
     const auto found =
         std::find_if(map.begin(), map.end(), [&](const FieldPair& pair) { return pair.semantic == semantic; });
     if (found == map.end()) {
@@ -201,10 +208,10 @@ ResolvedEntry PartitionAxis::default_of(std::string_view name) const {
         return result;
     }
     if (found->fields[1].empty()) {
-        return of_field(found->fields[0]);
+        return value(found->fields[0]);
     }
-    const ResolvedEntry first = of_field(found->fields[0]);
-    const ResolvedEntry second = of_field(found->fields[1]);
+    const ResolvedEntry first = value(found->fields[0]);
+    const ResolvedEntry second = value(found->fields[1]);
     result.axes = first.axes;
     result.axes.insert(result.axes.end(), second.axes.begin(), second.axes.end());
     result.given = first.given && second.given;
@@ -212,12 +219,21 @@ ResolvedEntry PartitionAxis::default_of(std::string_view name) const {
     return result;
 }
 
-ResolvedEntry PartitionAxis::of_field(std::string_view name) const {
+ResolvedEntry PartitionAxis::value(std::string_view name) const {
     const auto found = given_.find(name);
     if (found == given_.end()) {
         return default_of(name);
     }
     return {found->second.axes, true, std::string(name), found->second.pointer};
+}
+
+std::optional<Semantic> PartitionAxis::semantic_of(Compat compat, std::string_view field) {
+    for (const FieldPair& pair : field_map(compat)) {
+        if (pair.train == field && !field.empty()) {
+            return pair.semantic;
+        }
+    }
+    return std::nullopt;
 }
 
 ResolvedEntry PartitionAxis::resolve(Semantic semantic, Phase phase) const {
@@ -227,16 +243,16 @@ ResolvedEntry PartitionAxis::resolve(Semantic semantic, Phase phase) const {
         if (semantic == Semantic::kv_head && given_.find(field) == given_.end()) {
             return resolve(Semantic::head, phase);
         }
-        return of_field(field);
+        return value(field);
     }
     // eformer takes the decode field only if it is not None: None can not mean "replicated in decode" (semantics 1b.4).
     if (is_generation(phase)) {
         const auto found = given_.find(pair.decode);
         if (found != given_.end() && !found->second.axes.empty()) {
-            return of_field(pair.decode);
+            return value(pair.decode);
         }
     }
-    return of_field(pair.train);
+    return value(pair.train);
 }
 
 }  // namespace shardplan::partition

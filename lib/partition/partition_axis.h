@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,12 +74,17 @@ public:
 
     ResolvedEntry resolve(Semantic semantic, Phase phase) const;
 
+    /// The value of one field, given or default. "" has none: no axes. In `seed` a kv_head_axis that is not given has
+    /// no value of its own: resolve it.
+    ResolvedEntry value(std::string_view field) const;
+    /// The dimension whose train field this is; nullopt for base names and decode fields.
+    static std::optional<Semantic> semantic_of(Compat compat, std::string_view field);
+
 private:
     struct Given {
         SpecEntry axes;
         std::string pointer;
     };
-    ResolvedEntry of_field(std::string_view name) const;
     ResolvedEntry default_of(std::string_view name) const;
 
     Compat compat_;
