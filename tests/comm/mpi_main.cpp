@@ -66,7 +66,11 @@ int main(int argc, char** argv) {
     doctest::Context context(argc, argv);
     context.setOption("no-colors", true);
     context.setCout(&output);
-    const bool passed = context.run() == 0 && (cases_run > 0 || context.shouldExit());
+    bool passed = context.run() == 0;
+    if (cases_run == 0 && !context.shouldExit()) {
+        passed = false;
+        output << "no test case was run\n";
+    }
 
     const auto texts = world->gather(passed && world->rank() != 0 ? std::string() : output.str());
     for (std::size_t rank = 0; rank < texts.size(); ++rank) {
