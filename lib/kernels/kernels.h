@@ -1,0 +1,114 @@
+// The computations a rank does on its own shards: one interface, two implementations (reference: plain loops, the
+// oracle; oneDNN: derived from it). All functions are pure: they read the arguments and write y.
+// Views are dense row-major, f32 or bf16; bf16 is computed in float and rounded once, when stored. Shapes are local to
+// the rank; a dimension of size 0 is allowed everywhere. Unless said otherwise all views of a call have one dtype.
+// Knows nothing of meshes and ranks. Wrong shapes or dtypes throw std::invalid_argument.
+// An object must not be used by two threads at once (the kernels themselves use OpenMP threads).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "kernels/activation.h"
+#include "kernels/params.h"
+#include "tensor/view.h"
+
+namespace shardplan::kernels {
+
+using tensor::ConstView;
+using tensor::View;
+
+enum class KernelSet : std::uint8_t { reference, onednn };
+std::string_view to_string(KernelSet set);
+
+enum class WeightOrder : std::uint8_t {
+    out_in,  ///< [N, K], torch.nn.Linear
+    in_out,  ///< [K, N], Conv1D of gpt2
+};
+
+/// A weight matrix prepared for many products; owns its data. Belongs to the Kernels that made it.
+class Weight {
+public:
+    Weight(std::int64_t inputs, std::int64_t outputs, tensor::DType dtype)
+        : inputs_(inputs), outputs_(outputs), dtype_(dtype) {}
+    Weight(const Weight&) = delete;
+    Weight& operator=(const Weight&) = delete;
+    virtual ~Weight() = default;
+
+    std::int64_t inputs() const { return inputs_; }    ///< K
+    std::int64_t outputs() const { return outputs_; }  ///< N
+    tensor::DType dtype() const { return dtype_; }
+    /// Bytes it occupies, padding of packed layouts included.
+    virtual std::int64_t packed_bytes() const = 0;
+
+private:
+    std::int64_t inputs_;
+    std::int64_t outputs_;
+    tensor::DType dtype_;
+};
+
+class Kernels {
+public:
+    Kernels() = default;
+    Kernels(const Kernels&) = delete;
+    Kernels& operator=(const Kernels&) = delete;
+    virtual ~Kernels() = default;
+
+    /// Implementation, library version and instruction set, for the run report.
+    virtual std::string describe() const = 0;
+
+    // y[..., N] = x[..., K] W^T. y may be f32 where x and W are bf16 (partial sums).
+    virtual std::unique_ptr<Weight> prepare(ConstView w, WeightOrder order) const = 0;
+    virtual void matmul(ConstView x, const Weight& w, View y) const = 0;
+    /// The same on a plain buffer that is used only once (a weight gathered just before).
+    virtual void matmul_plain(ConstView x, ConstView w, WeightOrder order, View y) const = 0;
+
+    /// Normalises over the last dimension E of x[..., E]. w[E] and b[E] may be absent (a view without dimensions).
+    virtual void norm(ConstView x, ConstView w, ConstView b, const NormParams& params, View y) const = 0;
+    /// First half of a norm whose E is sharded: stats (f64, [..., 2]) = local sum and sum of squares, to be added up.
+    virtual void norm_statistics(ConstView x, View stats) const = 0;
+    /// Second half: `global_size` is E of the whole tensor; w and b are the local parts.
+    virtual void norm_apply(ConstView x, ConstView stats, std::int64_t global_size, ConstView w, ConstView b,
+                            const NormParams& params, View y) const = 0;
+
+    /// y[..., e] = scale * table[id - first_row, :]; ids (i32, [...]) outside of the table [v_local, e] give zeros.
+    virtual void embedding(ConstView ids, ConstView table, std::int64_t first_row, float scale, View y) const = 0;
+
+    /// Rotates x[b, s, h, d]; token j of batch row i is at position start[i] + j. y may be x.
+    virtual void rope(ConstView x, std::span<const std::int64_t> start, const RopeParams& params, View y) const = 0;
+
+    /// y[b, sq, h, dv] from q[b, sq, h, d], k[b, sk, g, d], v[b, sk, g, dv]. A row that sees no key gives zeros.
+    virtual void attention(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View y) const = 0;
+    /// For keys sharded over ranks, over the local keys only (all f32): m[b, sq, h] = max score (-inf without a visible
+    /// key), l[b, sq, h] = sum exp(score - m), o[b, sq, h, dv] = sum exp(score - m) v.
+    virtual void attention_partial(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View o, View m,
+                                   View l) const = 0;
+    /// l_scaled = l * exp(m - m_global), all f32 of one shape; to be added up to l_global. l_scaled may be l.
+    virtual void softmax_rescale(ConstView l, ConstView m, ConstView m_global, View l_scaled) const = 0;
+    /// y[..., d] = o * exp(m - m_global) / l_global: the local part of the attention, to be added up. y may be bf16, or
+    /// o.
+    virtual void softmax_merge(ConstView o, ConstView m, ConstView m_global, ConstView l_global, View y) const = 0;
+
+    // Elementwise, any mixture of f32 and bf16; y may be one of the inputs.
+    virtual void activate(ConstView x, Activation activation, View y) const = 0;
+    virtual void glu(ConstView gate, ConstView up, Activation activation, View y) const = 0;  ///< act(gate) * up
+    virtual void add(ConstView a, ConstView b, View y) const = 0;
+    virtual void add_bias(ConstView x, ConstView bias, View y) const = 0;  ///< x[..., N] + bias[N]
+    virtual void scale(ConstView x, float factor, View y) const = 0;
+    virtual void softcap(ConstView x, float cap, View y) const = 0;  ///< cap * tanh(x / cap)
+    virtual void clip(ConstView x, float limit, View y) const = 0;   ///< into [-limit, limit]
+    /// Changes the dtype: f32, bf16 or f16 to f32 or bf16. Must not be used in place.
+    virtual void convert(ConstView x, View y) const = 0;
+
+    /// Copies the tokens of k[b, s, g, d] into cache[b, c_local, g, d] whose row 0 is position `cache_start`; token j
+    /// of batch row i has position first[i] + j and is dropped where that is outside of the local cache.
+    virtual void write_cache(ConstView k, std::span<const std::int64_t> first, std::int64_t cache_start,
+                             View cache) const = 0;
+};
+
+std::unique_ptr<Kernels> make_kernels(KernelSet set);
+
+}  // namespace shardplan::kernels

@@ -1,0 +1,44 @@
+// Parameters of the kernels that have more than shapes. All of them are plain values; spans are borrowed for the call.
+// Positions and head numbers are global (of the unsharded model), buffers are local to the rank.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace shardplan::kernels {
+
+enum class NormKind : std::uint8_t { rms, layer };
+
+struct NormParams {
+    NormKind kind = NormKind::rms;
+    double eps = 1e-5;
+    float weight_offset = 0.0F;  ///< 1 where the model stores w of (1 + w): gemma
+};
+
+struct RopeParams {
+    std::int64_t rotary_dim = 0;           ///< even; dimensions from here on pass through
+    bool interleaved = false;              ///< pairs (2i, 2i+1) as gptj; else (i, i + rotary_dim / 2) as llama
+    std::span<const float> inv_freq = {};  ///< rotary_dim / 2 values, rope scaling already applied
+    float attention_factor = 1.0F;         ///< multiplies cos and sin (yarn)
+};
+
+struct AttentionParams {
+    float scale = 1.0F;
+    bool causal = true;
+    float softcap = 0.0F;     ///< score = softcap * tanh(score / softcap); 0: none
+    std::int64_t window = 0;  ///< a query at p sees the keys p - window + 1 .. p; 0: all
+
+    std::span<const std::int64_t> q_start = {};  ///< [b] global position of local query row 0
+    std::int64_t k_start = 0;                    ///< global position of local key 0
+    std::span<const std::int64_t> k_valid = {};  ///< [b] keys that exist globally; rows behind are garbage, never read
+
+    std::int64_t q_head_start = 0;    ///< global number of local query head 0
+    std::int64_t kv_head_start = 0;   ///< global number of local key/value head 0
+    std::int64_t queries_per_kv = 1;  ///< global query head h reads global kv head h / queries_per_kv
+
+    /// ALiBi: adds slope * key position to the scaled score; one slope for each local query head, empty: none.
+    std::span<const float> alibi_slopes = {};
+    bool alibi_in_bf16 = false;  ///< falcon: bf16(bf16(slope) * bf16(position)) is added before scaling
+};
+
+}  // namespace shardplan::kernels

@@ -1,0 +1,351 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/interval.h"
+#include "kernels/checks.h"
+#include "kernels/reference/elements.h"
+#include "kernels/reference/reference_kernels.h"
+#include "kernels/reference/tiles.h"
+
+// The softmax is computed online (Milakov and Gimelshein 2018): blocks of keys pass by, and a row's sums are rescaled
+// whenever its maximum grows. All query heads of one key/value head are treated together, so that a block of keys is
+// read once for all of them.
+namespace shardplan::kernels {
+namespace {
+
+using base::Interval;
+using tensor::DType;
+
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+constexpr std::int64_t row_block = 32;
+constexpr std::int64_t key_block = 64;
+
+struct Problem {
+    ConstView q, k, v;
+    const AttentionParams& params;
+
+    std::int64_t batch() const { return q.shape[0]; }
+    std::int64_t queries() const { return q.shape[1]; }
+    std::int64_t heads() const { return q.shape[2]; }
+    std::int64_t keys() const { return k.shape[1]; }
+    std::int64_t kv_heads() const { return k.shape[2]; }
+    std::int64_t head_dim() const { return q.shape[3]; }
+    std::int64_t value_dim() const { return v.shape[3]; }
+
+    std::int64_t kv_head_of(std::int64_t head) const {
+        return (params.q_head_start + head) / params.queries_per_kv - params.kv_head_start;
+    }
+    /// The local query heads that read local kv head g.
+    Interval heads_of(std::int64_t g) const {
+        const std::int64_t first = (params.kv_head_start + g) * params.queries_per_kv - params.q_head_start;
+        return base::intersect({0, heads()}, {first, first + params.queries_per_kv});
+    }
+    /// The local keys that the query at position `p` of batch row b sees.
+    Interval visible(std::int64_t b, std::int64_t p) const {
+        std::int64_t end = params.k_valid[static_cast<std::size_t>(b)];
+        if (params.causal) {
+            end = std::min(end, p + 1);
+        }
+        const std::int64_t begin = params.window > 0 ? p - params.window + 1 : 0;
+        return base::intersect({0, keys()}, {begin - params.k_start, end - params.k_start});
+    }
+};
+
+/// One query head at one position: the state of its running softmax.
+struct Row {
+    std::int64_t query = 0;
+    std::int64_t head = 0;
+    Interval visible;
+    float max = minus_infinity;
+    float sum = 0.0F;
+};
+
+float bf16_rounded(float value) {
+    return tensor::float_from_bf16(tensor::bf16_from_float(value));
+}
+
+/// What ALiBi adds to the scaled score of the key at `position`.
+float alibi(const AttentionParams& params, float slope, std::int64_t position) {
+    const auto place = static_cast<float>(position);
+    if (params.alibi_in_bf16) {
+        return bf16_rounded(bf16_rounded(slope) * bf16_rounded(place)) * params.scale;
+    }
+    return slope * place;
+}
+
+/// Up to row_block rows against all their keys. Allocated once per thread.
+class RowBlock {
+public:
+    explicit RowBlock(const Problem& problem)
+        : problem_(problem),
+          queries_(static_cast<std::size_t>(row_block * problem.head_dim())),
+          keys_(static_cast<std::size_t>(key_block * problem.head_dim())),
+          values_(static_cast<std::size_t>(key_block * problem.value_dim())),
+          scores_(static_cast<std::size_t>(row_block * key_block)),
+          output_(static_cast<std::size_t>(row_block * problem.value_dim())) {}
+
+    /// Rows [first, first + count) of kv head g in batch row b; row r = query r % sq of the group's head r / sq.
+    void run(std::int64_t b, std::int64_t g, std::int64_t first, std::int64_t count) {
+        start(b, g, first, count);
+        Interval seen;
+        for (const Row& row : rows_) {
+            if (!row.visible.empty()) {
+                seen = seen.empty()
+                           ? row.visible
+                           : Interval{std::min(seen.begin, row.visible.begin), std::max(seen.end, row.visible.end)};
+            }
+        }
+        for (std::int64_t begin = seen.begin; begin < seen.end; begin += key_block) {
+            step(b, g, {begin, std::min(seen.end, begin + key_block)});
+        }
+    }
+
+    const std::vector<Row>& rows() const { return rows_; }
+    float* output(std::size_t row) { return output_.data() + static_cast<std::int64_t>(row) * problem_.value_dim(); }
+
+private:
+    void start(std::int64_t b, std::int64_t g, std::int64_t first, std::int64_t count) {
+        const std::int64_t head_begin = problem_.heads_of(g).begin;
+        const std::int64_t d = problem_.head_dim();
+        rows_.clear();
+        for (std::int64_t r = first; r < first + count; ++r) {
+            const std::int64_t query = r % problem_.queries();
+            const std::int64_t head = head_begin + r / problem_.queries();
+            const std::int64_t position = problem_.params.q_start[static_cast<std::size_t>(b)] + query;
+            rows_.push_back({query, head, problem_.visible(b, position)});
+            load_floats(problem_.q, ((b * problem_.queries() + query) * problem_.heads() + head) * d, d,
+                        queries_.data() + (r - first) * d);
+        }
+        std::fill(output_.begin(), output_.end(), 0.0F);
+    }
+
+    void step(std::int64_t b, std::int64_t g, Interval keys) {
+        const std::int64_t d = problem_.head_dim();
+        const std::int64_t dv = problem_.value_dim();
+        for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+            const std::int64_t token = (b * problem_.keys() + j) * problem_.kv_heads() + g;
+            load_floats(problem_.k, token * d, d, keys_.data() + (j - keys.begin) * d);
+            load_floats(problem_.v, token * dv, dv, values_.data() + (j - keys.begin) * dv);
+        }
+        std::fill(scores_.begin(), scores_.end(), 0.0F);
+        const auto count = static_cast<std::int64_t>(rows_.size());
+        dot_tile({queries_.data(), d}, Matrix<const float>{keys_.data(), d}, {scores_.data(), key_block},
+                 {count, keys.size(), d});
+        for (std::size_t r = 0; r < rows_.size(); ++r) {
+            softmax_step(r, keys);
+        }
+        weighted_sum_tile({scores_.data(), key_block}, {values_.data(), dv}, {output_.data(), dv},
+                          {count, dv, keys.size()});
+    }
+
+    /// Turns the dot products of row r into weights exp(score - max) and rescales what it has summed so far.
+    void softmax_step(std::size_t r, Interval keys) {
+        Row& row = rows_[r];
+        float* scores = scores_.data() + static_cast<std::int64_t>(r) * key_block;
+        const Interval seen = base::intersect(keys, row.visible);
+        if (seen.empty()) {
+            std::fill(scores, scores + keys.size(), 0.0F);
+            return;
+        }
+        std::fill(scores, scores + (seen.begin - keys.begin), 0.0F);
+        std::fill(scores + (seen.end - keys.begin), scores + keys.size(), 0.0F);
+        scores += seen.begin - keys.begin;
+        float max = row.max;
+        finish_scores(scores, seen, row.head);
+        for (std::int64_t j = 0; j < seen.size(); ++j) {
+            max = std::max(max, scores[j]);
+        }
+        const float rescale = std::exp(row.max - max);  // 0 for the first keys, as the old maximum is -inf
+        float* output = this->output(r);
+        for (std::int64_t i = 0; i < problem_.value_dim(); ++i) {
+            output[i] *= rescale;
+        }
+        float sum = 0.0F;
+        for (std::int64_t j = 0; j < seen.size(); ++j) {
+            scores[j] = std::exp(scores[j] - max);
+            sum += scores[j];
+        }
+        row.sum = row.sum * rescale + sum;
+        row.max = max;
+    }
+
+    /// Scale, soft cap and ALiBi, in this order.
+    void finish_scores(float* scores, Interval keys, std::int64_t head) const {
+        const AttentionParams& params = problem_.params;
+        for (std::int64_t j = 0; j < keys.size(); ++j) {
+            scores[j] *= params.scale;
+        }
+        if (params.softcap > 0.0F) {
+            for (std::int64_t j = 0; j < keys.size(); ++j) {
+                scores[j] = params.softcap * std::tanh(scores[j] / params.softcap);
+            }
+        }
+        if (!params.alibi_slopes.empty()) {
+            const float slope = params.alibi_slopes[static_cast<std::size_t>(head)];
+            for (std::int64_t j = 0; j < keys.size(); ++j) {
+                scores[j] += alibi(params, slope, params.k_start + keys.begin + j);
+            }
+        }
+    }
+
+    const Problem& problem_;
+    std::vector<Row> rows_;
+    std::vector<float> queries_;  ///< [row_block, d]
+    std::vector<float> keys_;     ///< [key_block, d]
+    std::vector<float> values_;   ///< [key_block, dv]
+    std::vector<float> scores_;   ///< [row_block, key_block]
+    std::vector<float> output_;   ///< [row_block, dv], not yet divided by the sums
+};
+
+/// Calls finish(b, row, its unnormalised output) for every query and head.
+template <typename Finish>
+void attend(const Problem& problem, Finish finish) {
+    const std::int64_t most_rows = problem.queries() * std::min(problem.heads(), problem.params.queries_per_kv);
+#pragma omp parallel
+    {
+        RowBlock block(problem);
+#pragma omp for collapse(3) schedule(dynamic)
+        for (std::int64_t b = 0; b < problem.batch(); ++b) {
+            for (std::int64_t g = 0; g < problem.kv_heads(); ++g) {
+                for (std::int64_t first = 0; first < most_rows; first += row_block) {
+                    const std::int64_t count = problem.heads_of(g).size() * problem.queries();
+                    if (first < count) {
+                        block.run(b, g, first, std::min(row_block, count - first));
+                        for (std::size_t r = 0; r < block.rows().size(); ++r) {
+                            finish(b, block.rows()[r], block.output(r));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+void check_params(const Problem& problem) {
+    const AttentionParams& params = problem.params;
+    check_length("attention", "q_start", params.q_start.size(), problem.batch());
+    check_length("attention", "k_valid", params.k_valid.size(), problem.batch());
+    if (!params.alibi_slopes.empty()) {
+        check_length("attention", "alibi_slopes", params.alibi_slopes.size(), problem.heads());
+    }
+    if (params.queries_per_kv < 1 || params.window < 0 || params.softcap < 0.0F) {
+        reject("attention", fmt::format("queries_per_kv {} must be positive, window {} and softcap {} not negative",
+                                        params.queries_per_kv, params.window, params.softcap));
+    }
+    if (problem.heads() == 0) {
+        return;
+    }
+    const std::int64_t lowest = problem.kv_head_of(0);
+    const std::int64_t highest = problem.kv_head_of(problem.heads() - 1);
+    if (lowest < 0 || highest >= problem.kv_heads()) {
+        reject("attention", fmt::format("query heads {}..{} need kv heads {}..{}, here are {}..{}", params.q_head_start,
+                                        params.q_head_start + problem.heads() - 1, params.kv_head_start + lowest,
+                                        params.kv_head_start + highest, params.kv_head_start,
+                                        params.kv_head_start + problem.kv_heads() - 1));
+    }
+}
+
+void check_attention(const Problem& problem) {
+    for (const auto& [name, view] :
+         {std::pair{"q", &problem.q}, std::pair{"k", &problem.k}, std::pair{"v", &problem.v}}) {
+        check_rank("attention", name, view->shape, 4);
+        check_float("attention", name, view->dtype);
+        check_dtype("attention", name, view->dtype, problem.q.dtype);
+    }
+    check_shape("attention", "k", problem.k.shape,
+                {problem.batch(), problem.keys(), problem.kv_heads(), problem.head_dim()});
+    check_shape("attention", "v", problem.v.shape,
+                {problem.batch(), problem.keys(), problem.kv_heads(), problem.value_dim()});
+    check_params(problem);
+}
+
+/// exp(m - m_global), 0 for a part without keys (both may be -inf then).
+float merge_factor(float m, float m_global) {
+    return m == minus_infinity ? 0.0F : std::exp(m - m_global);
+}
+
+}  // namespace
+
+void ReferenceKernels::attention(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View y) const {
+    const Problem problem{q, k, v, params};
+    check_attention(problem);
+    const std::int64_t dv = problem.value_dim();
+    check_shape("attention", "y", y.shape, {problem.batch(), problem.queries(), problem.heads(), dv});
+    check_dtype("attention", "y", y.dtype, q.dtype);
+    attend(problem, [&](std::int64_t b, const Row& row, float* output) {
+        const float factor = row.sum > 0.0F ? 1.0F / row.sum : 0.0F;
+        for (std::int64_t i = 0; i < dv; ++i) {
+            output[i] *= factor;
+        }
+        store_floats(output, dv, y, ((b * problem.queries() + row.query) * problem.heads() + row.head) * dv);
+    });
+}
+
+void ReferenceKernels::attention_partial(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View o,
+                                         View m, View l) const {
+    const Problem problem{q, k, v, params};
+    check_attention(problem);
+    const std::int64_t dv = problem.value_dim();
+    check_shape("attention_partial", "o", o.shape, {problem.batch(), problem.queries(), problem.heads(), dv});
+    check_dtype("attention_partial", "o", o.dtype, DType::f32);
+    for (const auto& [name, view] : {std::pair{"m", &m}, std::pair{"l", &l}}) {
+        check_shape("attention_partial", name, view->shape, {problem.batch(), problem.queries(), problem.heads()});
+        check_dtype("attention_partial", name, view->dtype, DType::f32);
+    }
+    attend(problem, [&](std::int64_t b, const Row& row, const float* output) {
+        const std::int64_t place = (b * problem.queries() + row.query) * problem.heads() + row.head;
+        store_floats(output, dv, o, place * dv);
+        m.as<float>()[place] = row.max;
+        l.as<float>()[place] = row.sum;
+    });
+}
+
+void ReferenceKernels::softmax_rescale(ConstView l, ConstView m, ConstView m_global, View l_scaled) const {
+    const std::int64_t count = l.count();
+    for (const auto& [name, view] : {std::pair{"l", l}, std::pair{"m", m}, std::pair{"m_global", m_global},
+                                     std::pair<const char*, ConstView>{"l_scaled", l_scaled}}) {
+        check_shape("softmax_rescale", name, view.shape, l.shape);
+        check_dtype("softmax_rescale", name, view.dtype, DType::f32);
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+        l_scaled.as<float>()[i] = l.as<float>()[i] * merge_factor(m.as<float>()[i], m_global.as<float>()[i]);
+    }
+}
+
+void ReferenceKernels::softmax_merge(ConstView o, ConstView m, ConstView m_global, ConstView l_global, View y) const {
+    if (o.shape.empty()) {
+        reject("softmax_merge", "o has no dimensions");
+    }
+    const tensor::Shape rows(o.shape.begin(), o.shape.end() - 1);
+    check_dtype("softmax_merge", "o", o.dtype, DType::f32);
+    for (const auto& [name, view] :
+         {std::pair{"m", m}, std::pair{"m_global", m_global}, std::pair{"l_global", l_global}}) {
+        check_shape("softmax_merge", name, view.shape, rows);
+        check_dtype("softmax_merge", name, view.dtype, DType::f32);
+    }
+    check_float("softmax_merge", "y", y.dtype);
+    check_shape("softmax_merge", "y", y.shape, o.shape);
+    const std::int64_t width = o.shape.back();
+    const std::int64_t count = m.count();
+#pragma omp parallel
+    {
+        std::vector<float> values(static_cast<std::size_t>(width));
+#pragma omp for schedule(static)
+        for (std::int64_t i = 0; i < count; ++i) {
+            const float total = l_global.as<float>()[i];
+            const float part = merge_factor(m.as<float>()[i], m_global.as<float>()[i]);
+            const float factor = total > 0.0F ? part / total : 0.0F;
+            load_floats(o, i * width, width, values.data());
+            for (float& value : values) {
+                value *= factor;
+            }
+            store_floats(values.data(), width, y, i * width);
+        }
+    }
+}
+
+}  // namespace shardplan::kernels

@@ -1,0 +1,158 @@
+#include "kernels/reference/matmul.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/checks.h"
+#include "kernels/reference/elements.h"
+#include "kernels/reference/reference_kernels.h"
+#include "kernels/reference/tiles.h"
+
+namespace shardplan::kernels {
+namespace {
+
+using tensor::DType;
+
+using Buffer = std::unique_ptr<std::byte[]>;
+
+/// Holds [N, K], whatever the order of the source.
+class ReferenceWeight final : public Weight {
+public:
+    ReferenceWeight(WeightSize size, DType dtype, Buffer data)
+        : Weight(size.inputs, size.outputs, dtype), data_(std::move(data)) {}
+    std::int64_t packed_bytes() const override { return view().bytes(); }
+    ConstView view() const { return {data_.get(), dtype(), {outputs(), inputs()}}; }
+
+private:
+    Buffer data_;
+};
+
+/// to[n, k] = from[k, n], in blocks that fit into the first cache.
+template <typename T>
+void transpose(const T* from, T* to, WeightSize size) {
+    constexpr std::int64_t block = 32;
+#pragma omp parallel for schedule(static)
+    for (std::int64_t n0 = 0; n0 < size.outputs; n0 += block) {
+        const std::int64_t n_end = std::min(size.outputs, n0 + block);
+        for (std::int64_t k0 = 0; k0 < size.inputs; k0 += block) {
+            const std::int64_t k_end = std::min(size.inputs, k0 + block);
+            for (std::int64_t n = n0; n < n_end; ++n) {
+                for (std::int64_t k = k0; k < k_end; ++k) {
+                    to[n * size.inputs + k] = from[k * size.outputs + n];
+                }
+            }
+        }
+    }
+}
+
+Buffer natural_copy(const ConstView& w, WeightOrder order, WeightSize size) {
+    auto data = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(w.bytes()));
+    if (order == WeightOrder::out_in) {
+        std::copy_n(w.data, w.bytes(), data.get());
+    } else if (w.dtype == DType::f32) {
+        transpose(w.as<float>(), reinterpret_cast<float*>(data.get()), size);
+    } else {
+        transpose(w.as<std::uint16_t>(), reinterpret_cast<std::uint16_t*>(data.get()), size);
+    }
+    return data;
+}
+
+// A tile of w (48 x 1024 floats) stays in the second cache while the rows of x pass by, 4 at a time from the first.
+constexpr std::int64_t tile_rows = 64;
+constexpr std::int64_t tile_cols = 48;
+constexpr std::int64_t tile_depth = 1024;
+
+template <typename T>
+void multiply_tile(const float* x, const T* w, const MatmulShape& shape, std::int64_t m0, std::int64_t n0,
+                   const View& y) {
+    float sums[tile_rows * tile_cols] = {};
+    const std::int64_t rows = std::min(tile_rows, shape.m - m0);
+    const std::int64_t cols = std::min(tile_cols, shape.n - n0);
+    for (std::int64_t k0 = 0; k0 < shape.k; k0 += tile_depth) {
+        const std::int64_t depth = std::min(tile_depth, shape.k - k0);
+        dot_tile({x + m0 * shape.k + k0, shape.k}, Matrix<const T>{w + n0 * shape.k + k0, shape.k}, {sums, tile_cols},
+                 {rows, cols, depth});
+    }
+    for (std::int64_t i = 0; i < rows; ++i) {
+        store_floats(sums + i * tile_cols, cols, y, (m0 + i) * shape.n + n0);
+    }
+}
+
+template <typename T>
+void multiply(const float* x, const T* w, const MatmulShape& shape, const View& y) {
+    if (shape.m == 0 || shape.n == 0) {
+        return;
+    }
+#pragma omp parallel for collapse(2) schedule(static)
+    for (std::int64_t n0 = 0; n0 < shape.n; n0 += tile_cols) {
+        for (std::int64_t m0 = 0; m0 < shape.m; m0 += tile_rows) {
+            multiply_tile(x, w, shape, m0, n0, y);
+        }
+    }
+}
+
+void multiply_natural(const ConstView& x, const ConstView& w, const MatmulShape& shape, const View& y) {
+    if (x.dtype == DType::f32) {
+        multiply(x.as<float>(), w.as<float>(), shape, y);
+        return;
+    }
+    std::vector<float> wide(static_cast<std::size_t>(shape.m * shape.k));
+    load_floats(x, 0, shape.m * shape.k, wide.data());
+    multiply(wide.data(), w.as<std::uint16_t>(), shape, y);
+}
+
+}  // namespace
+
+WeightSize check_weight(std::string_view kernel, const ConstView& w, WeightOrder order) {
+    check_rank(kernel, "w", w.shape, 2);
+    check_float(kernel, "w", w.dtype);
+    return order == WeightOrder::out_in ? WeightSize{w.shape[0], w.shape[1]} : WeightSize{w.shape[1], w.shape[0]};
+}
+
+MatmulShape check_matmul(const ConstView& x, std::int64_t n, std::int64_t k, DType dtype, const View& y) {
+    if (x.shape.empty() || x.shape.back() != k) {
+        reject("matmul",
+               fmt::format("x {} does not end with the {} inputs of the weight", tensor::to_string(x.shape), k));
+    }
+    tensor::Shape wanted = x.shape;
+    wanted.back() = n;
+    check_shape("matmul", "y", y.shape, wanted);
+    check_dtype("matmul", "x", x.dtype, dtype);
+    if (y.dtype != DType::f32) {
+        check_dtype("matmul", "y", y.dtype, dtype);
+    }
+    return {leading_count(x.shape), n, k};
+}
+
+std::unique_ptr<Weight> ReferenceKernels::prepare(ConstView w, WeightOrder order) const {
+    const WeightSize size = check_weight("prepare", w, order);
+    return std::make_unique<ReferenceWeight>(size, w.dtype, natural_copy(w, order, size));
+}
+
+void ReferenceKernels::matmul(ConstView x, const Weight& w, View y) const {
+    const auto* weight = dynamic_cast<const ReferenceWeight*>(&w);
+    if (weight == nullptr) {
+        reject("matmul", "the weight was prepared by another set of kernels");
+    }
+    multiply_natural(x, weight->view(), check_matmul(x, w.outputs(), w.inputs(), w.dtype(), y), y);
+}
+
+void ReferenceKernels::matmul_plain(ConstView x, ConstView w, WeightOrder order, View y) const {
+    const WeightSize size = check_weight("matmul", w, order);
+    const MatmulShape shape = check_matmul(x, size.outputs, size.inputs, w.dtype, y);
+    if (order == WeightOrder::out_in) {
+        multiply_natural(x, w, shape, y);
+        return;
+    }
+    const Buffer natural = natural_copy(w, order, size);
+    multiply_natural(x, {natural.get(), w.dtype, {size.outputs, size.inputs}}, shape, y);
+}
+
+std::string ReferenceKernels::describe() const {
+    return fmt::format("reference ({})", tile_instruction_set());
+}
+
+}  // namespace shardplan::kernels

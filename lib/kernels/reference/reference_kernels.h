@@ -1,0 +1,43 @@
+// Plain loops over rows: the oracle the other implementation is compared with. Sums in float, those of norms in double.
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace shardplan::kernels {
+
+class ReferenceKernels : public Kernels {
+public:
+    std::string describe() const override;
+
+    std::unique_ptr<Weight> prepare(ConstView w, WeightOrder order) const override;
+    void matmul(ConstView x, const Weight& w, View y) const override;
+    void matmul_plain(ConstView x, ConstView w, WeightOrder order, View y) const override;
+
+    void norm(ConstView x, ConstView w, ConstView b, const NormParams& params, View y) const override;
+    void norm_statistics(ConstView x, View stats) const override;
+    void norm_apply(ConstView x, ConstView stats, std::int64_t global_size, ConstView w, ConstView b,
+                    const NormParams& params, View y) const override;
+
+    void embedding(ConstView ids, ConstView table, std::int64_t first_row, float scale, View y) const override;
+    void rope(ConstView x, std::span<const std::int64_t> start, const RopeParams& params, View y) const override;
+
+    void attention(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View y) const override;
+    void attention_partial(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View o, View m,
+                           View l) const override;
+    void softmax_rescale(ConstView l, ConstView m, ConstView m_global, View l_scaled) const override;
+    void softmax_merge(ConstView o, ConstView m, ConstView m_global, ConstView l_global, View y) const override;
+
+    void activate(ConstView x, Activation activation, View y) const override;
+    void glu(ConstView gate, ConstView up, Activation activation, View y) const override;
+    void add(ConstView a, ConstView b, View y) const override;
+    void add_bias(ConstView x, ConstView bias, View y) const override;
+    void scale(ConstView x, float factor, View y) const override;
+    void softcap(ConstView x, float cap, View y) const override;
+    void clip(ConstView x, float limit, View y) const override;
+    void convert(ConstView x, View y) const override;
+
+    void write_cache(ConstView k, std::span<const std::int64_t> first, std::int64_t cache_start,
+                     View cache) const override;
+};
+
+}  // namespace shardplan::kernels

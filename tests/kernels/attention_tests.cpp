@@ -1,0 +1,251 @@
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <array>
+#include <limits>
+#include <stdexcept>
+
+#include "kernels/kernels.h"
+#include "kernels/tensors.h"
+
+namespace shardplan::kernels {
+namespace {
+
+using test::DType;
+using test::Tensor;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+bool sees(const AttentionParams& params, std::size_t b, std::int64_t query, std::int64_t key) {
+    const std::int64_t p = params.q_start[b] + query;
+    const std::int64_t c = params.k_start + key;
+    return c < params.k_valid[b] && (!params.causal || c <= p) && (params.window == 0 || c > p - params.window);
+}
+
+/// Straight from the definition, in double.
+Tensor naive_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionParams& params) {
+    const std::int64_t sq = q.shape()[1];
+    const std::int64_t heads = q.shape()[2];
+    const std::int64_t d = q.shape()[3];
+    const std::int64_t dv = v.shape()[3];
+    Tensor y({q.shape()[0], sq, heads, dv}, q.view().dtype);
+    for (std::int64_t row = 0; row < q.shape()[0] * sq * heads; ++row) {
+        const std::int64_t b = row / (sq * heads);
+        const std::int64_t h = row % heads;
+        const std::int64_t g = (params.q_head_start + h) / params.queries_per_kv - params.kv_head_start;
+        std::vector<double> weights;
+        double total = 0.0;
+        for (std::int64_t j = 0; j < k.shape()[1]; ++j) {
+            double score = 0.0;
+            for (std::int64_t i = 0; i < d; ++i) {
+                score += q[row * d + i] * k.at({b, j, g, i});
+            }
+            score *= static_cast<double>(params.scale);
+            if (params.softcap > 0.0F) {
+                const auto cap = static_cast<double>(params.softcap);
+                score = cap * std::tanh(score / cap);
+            }
+            if (!params.alibi_slopes.empty()) {
+                const float slope = params.alibi_slopes[static_cast<std::size_t>(h)];
+                score += static_cast<double>(slope) * static_cast<double>(params.k_start + j);
+            }
+            const bool seen = sees(params, static_cast<std::size_t>(b), row / heads % sq, j);
+            weights.push_back(seen ? std::exp(score) : 0.0);
+            total += weights.back();
+        }
+        for (std::int64_t i = 0; i < dv && total > 0.0; ++i) {
+            double sum = 0.0;
+            for (std::int64_t j = 0; j < k.shape()[1]; ++j) {
+                const double weight = weights[static_cast<std::size_t>(j)];
+                sum += weight > 0.0 ? weight * v.at({b, j, g, i}) : 0.0;
+            }
+            y.set(row * dv + i, sum / total);
+        }
+    }
+    return y;
+}
+
+struct Case {
+    const char* name;
+    std::int64_t sq, sk, heads, kv_heads, d;
+    std::int64_t q_start, k_start, k_valid;
+    AttentionParams params;
+};
+
+std::vector<Case> cases() {
+    std::vector<Case> all = {
+        {"prefill", 70, 70, 2, 2, 8, 0, 0, 70, {}},
+        {"grouped", 33, 40, 6, 2, 9, 7, 0, 40, {}},
+        {"decode in a long cache", 1, 300, 4, 1, 16, 199, 0, 200, {}},
+        {"not causal", 5, 130, 1, 1, 4, 0, 0, 129, {}},
+        {"window of one key", 80, 80, 1, 1, 4, 0, 0, 80, {}},
+        {"window", 80, 90, 2, 1, 4, 10, 0, 90, {}},
+        {"soft cap", 5, 5, 1, 1, 20, 0, 0, 5, {}},
+        {"second shard of keys", 20, 10, 2, 2, 4, 0, 10, 18, {}},
+        {"heads 3..6 of 8 over kv heads 1..3 of 4", 4, 4, 4, 3, 4, 0, 0, 4, {}},
+        {"no keys", 3, 0, 1, 1, 4, 0, 0, 3, {}},
+        {"no queries", 0, 3, 1, 1, 4, 0, 0, 3, {}},
+    };
+    all[3].params.causal = false;
+    all[4].params.window = 1;
+    all[5].params.window = 17;
+    all[6].params.softcap = 1.5F;
+    all[8].params.q_head_start = 3;
+    all[8].params.kv_head_start = 1;
+    for (Case& row : all) {
+        row.params.queries_per_kv = row.heads / row.kv_heads;
+        row.params.scale = 0.5F;
+    }
+    all[8].params.queries_per_kv = 2;
+    return all;
+}
+
+TEST_CASE("attention equals its definition") {
+    for (const KernelSet set : {KernelSet::reference, KernelSet::onednn}) {
+        const auto kernels = make_kernels(set);
+        for (Case& row : cases()) {
+            for (const DType dtype : {DType::f32, DType::bf16}) {
+                CAPTURE(row.name);
+                const std::array q_start = {row.q_start, row.q_start};
+                const std::array k_valid = {row.k_valid, row.k_valid};
+                row.params.q_start = q_start;
+                row.params.k_start = row.k_start;
+                row.params.k_valid = k_valid;
+                const Tensor q = test::random_tensor(1, {2, row.sq, row.heads, row.d}, dtype);
+                const Tensor k = test::random_tensor(2, {2, row.sk, row.kv_heads, row.d}, dtype);
+                const Tensor v = test::random_tensor(3, {2, row.sk, row.kv_heads, row.d}, dtype);
+                Tensor y = test::random_tensor(4, q.shape(), dtype);
+                kernels->attention(q, k, v, row.params, y);
+                CHECK(test::difference(y, naive_attention(q, k, v, row.params), test::tolerance(dtype)) == "");
+            }
+        }
+    }
+}
+
+TEST_CASE("attention with ALiBi: bloom's as defined, falcon's rounded to bf16 and scaled") {
+    const auto kernels = make_kernels(KernelSet::reference);
+    const std::array<float, 2> slopes = {0.25F, 0.0625F};
+    const std::array<std::int64_t, 1> q_start = {3};
+    const std::array<std::int64_t, 1> k_valid = {7};
+    AttentionParams params{.scale = 0.5F, .q_start = q_start, .k_valid = k_valid, .alibi_slopes = slopes};
+    const Tensor q = test::random_tensor(1, {1, 4, 2, 4});
+    const Tensor k = test::random_tensor(2, {1, 7, 2, 4});
+    Tensor y(q.shape());
+    kernels->attention(q, k, k, params, y);
+    const Tensor expected = naive_attention(q, k, k, params);
+    CHECK(test::difference(y, expected, 1e-5) == "");
+    // With slopes and positions exact in bf16 falcon's bias is bloom's times the scale.
+    const std::array<float, 2> doubled = {0.5F, 0.125F};
+    params.alibi_slopes = doubled;
+    params.alibi_in_bf16 = true;
+    kernels->attention(q, k, k, params, y);
+    CHECK(test::difference(y, expected, 1e-5) == "");
+}
+
+TEST_CASE("attention never reads the cache behind its valid part") {
+    const auto kernels = make_kernels(KernelSet::reference);
+    const std::array<std::int64_t, 2> q_start = {2, 4};
+    const std::array<std::int64_t, 2> k_valid = {3, 5};
+    const AttentionParams params{.q_start = q_start, .k_valid = k_valid};
+    const Tensor q = test::random_tensor(1, {2, 1, 1, 4});
+    Tensor k = test::random_tensor(2, {2, 8, 1, 4});
+    const Tensor expected = naive_attention(q, k, k, params);
+    for (std::int64_t b = 0; b < 2; ++b) {
+        for (std::int64_t i = k_valid[static_cast<std::size_t>(b)] * 4; i < 32; ++i) {
+            k.set(b * 32 + i, std::numeric_limits<double>::quiet_NaN());
+        }
+    }
+    Tensor y(q.shape());
+    kernels->attention(q, k, k, params, y);
+    CHECK(test::difference(y, expected, 1e-5) == "");
+}
+
+/// Attention over keys cut at `cuts`, merged as the ranks do.
+Tensor merged_attention(const Kernels& kernels, const Tensor& q, const Tensor& k, const Tensor& v,
+                        AttentionParams params, const std::vector<std::int64_t>& cuts) {
+    const tensor::Shape rows(q.shape().begin(), q.shape().end() - 1);
+    std::vector<Tensor> outputs, maxima, sums;
+    Tensor m_global(rows), l_global(rows), y(q.shape());
+    for (std::int64_t i = 0; i < m_global.count(); ++i) {
+        m_global.set(i, -infinity);
+    }
+    for (std::size_t part = 0; part + 1 < cuts.size(); ++part) {
+        Tensor o(q.shape()), m(rows), l(rows);
+        params.k_start = cuts[part];
+        const base::Interval range{cuts[part], cuts[part + 1]};
+        kernels.attention_partial(q, test::slice(k, 1, range), test::slice(v, 1, range), params, o, m, l);
+        for (std::int64_t i = 0; i < m.count(); ++i) {
+            m_global.set(i, std::max(m_global[i], m[i]));
+        }
+        outputs.push_back(o);
+        maxima.push_back(m);
+        sums.push_back(l);
+    }
+    for (std::size_t part = 0; part < outputs.size(); ++part) {
+        kernels.softmax_rescale(sums[part], maxima[part], m_global, sums[part]);
+        kernels.add(l_global, sums[part], l_global);
+    }
+    for (std::size_t part = 0; part < outputs.size(); ++part) {
+        kernels.softmax_merge(outputs[part], maxima[part], m_global, l_global, outputs[part]);
+        kernels.add(y, outputs[part], y);
+    }
+    return y;
+}
+
+TEST_CASE("partial attention over any cut of the keys, merged, is the whole attention") {
+    const auto kernels = make_kernels(KernelSet::reference);
+    CHECK(rc::check([&] {
+        const auto sq = *rc::gen::inRange<std::int64_t>(1, 40);
+        const auto sk = *rc::gen::inRange<std::int64_t>(1, 150);
+        const auto group = *rc::gen::inRange<std::int64_t>(1, 4);
+        const auto kv_heads = *rc::gen::inRange<std::int64_t>(1, 3);
+        const std::array q_start = {*rc::gen::inRange<std::int64_t>(0, sk)};
+        const std::array k_valid = {*rc::gen::inRange<std::int64_t>(0, sk + 1)};
+        AttentionParams params{.scale = 0.3F, .q_start = q_start, .k_valid = k_valid, .queries_per_kv = group};
+        params.causal = *rc::gen::arbitrary<bool>();
+        params.softcap = *rc::gen::element(0.0F, 2.0F);
+        params.window = *rc::gen::element<std::int64_t>(0, 1, 30);
+        const auto first = *rc::gen::inRange<std::int64_t>(0, sk + 1);
+        const auto second = *rc::gen::inRange<std::int64_t>(first, sk + 1);
+        const Tensor q = test::random_tensor(1, {1, sq, group * kv_heads, 6});
+        const Tensor k = test::random_tensor(2, {1, sk, kv_heads, 6});
+        const Tensor v = test::random_tensor(3, {1, sk, kv_heads, 6});
+        Tensor whole(q.shape());
+        kernels->attention(q, k, v, params, whole);
+        const Tensor merged = merged_attention(*kernels, q, k, v, params, {0, first, second, sk});
+        RC_ASSERT(test::difference(merged, whole, 1e-5) == "");
+        RC_ASSERT(test::difference(whole, naive_attention(q, k, v, params), 2e-5) == "");
+    }));
+}
+
+TEST_CASE("a shard without visible keys gives -inf, 0 and 0, and merges without NaN") {
+    const auto kernels = make_kernels(KernelSet::reference);
+    const std::array<std::int64_t, 1> q_start = {0};
+    const std::array<std::int64_t, 1> k_valid = {4};
+    const Tensor q = test::random_tensor(1, {1, 2, 1, 4});
+    const Tensor k = test::random_tensor(2, {1, 2, 1, 4});
+    Tensor o = test::random_tensor(3, q.shape());
+    Tensor m({1, 2, 1}), l({1, 2, 1});
+    kernels->attention_partial(q, k, k, {.q_start = q_start, .k_start = 2, .k_valid = k_valid}, o, m, l);
+    CHECK(o == Tensor(q.shape()));
+    CHECK(m == Tensor({1, 2, 1}, {-infinity, -infinity}));
+    CHECK(l == Tensor({1, 2, 1}));
+    kernels->softmax_rescale(l, m, m, l);
+    CHECK(l == Tensor({1, 2, 1}));
+    kernels->softmax_merge(o, m, m, l, o);
+    CHECK(o == Tensor(q.shape()));
+}
+
+TEST_CASE("attention refuses heads whose keys are not here") {
+    const auto kernels = make_kernels(KernelSet::reference);
+    const std::array<std::int64_t, 1> one = {1};
+    const Tensor q({1, 1, 4, 4});
+    const Tensor k({1, 1, 1, 4});
+    Tensor y(q.shape());
+    const AttentionParams params{.q_start = one, .k_valid = one, .q_head_start = 4, .queries_per_kv = 2};
+    CHECK_THROWS_WITH_AS(kernels->attention(q, k, k, params, y),
+                         "attention: query heads 4..7 need kv heads 2..3, here are 0..0", std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace shardplan::kernels
