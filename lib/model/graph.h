@@ -136,6 +136,7 @@ struct OpAttributes {
     double attention_scale = 0.0, attention_softcap = 0.0;  ///< attention
     std::int64_t window = 0;                                ///< attention
     bool from_cache = false;                                ///< attention: k and v are caches (decode)
+    bool local_rope = false;                                ///< rope: AttentionSpec::local_rope instead of rope
     std::int64_t heads = 0, kv_heads = 0, head_dim = 0;  ///< attention, split_heads, merge_heads (heads of this tensor)
 };
 
@@ -170,12 +171,20 @@ struct Graph {
     std::vector<BlockUse> sequence;
 };
 
-/// Builds the graph of one step. @pre the workload fits the model (check_workload).
+/// SP6002 for sizes below 1, too small a cache, and positions that a learned position table does not have.
+void check_workload(const ModelSpec& model, const Workload& workload, diag::Diagnostics& diagnostics);
+
+/// Builds the graph of one step. The copy of the model in the graph has the rope frequencies of the workload's length.
+/// Throws base::OverflowError when a dimension does not fit in 64 bits.
+/// @pre the workload fits the model (check_workload).
 Graph build_graph(const ModelSpec& model, const Workload& workload);
 
 /// The layers (indices) in which `parameter` exists: those of the blocks that use it; {-1} for embedding and head.
 /// A parameter of several blocks (a tied embedding) is listed once.
 std::vector<int> layers_of(const Graph& graph, int parameter);
+
+/// Elements of the checkpoint: every layer's, a tied embedding once. Throws base::OverflowError.
+std::int64_t parameter_count(const Graph& graph);
 
 /// "model.layers.{}.x" with the layer put in; other names unchanged.
 std::string name_in_layer(std::string_view pattern, int layer);

@@ -31,6 +31,12 @@ struct RopeSpec {
     bool interleaved = false;                ///< pairs (0,1),(2,3).. (gptj, cohere) instead of halves
     std::vector<float> inverse_frequencies;  ///< rotary_dim / 2 values
     double attention_factor = 1.0;           ///< multiplies cos and sin (yarn, longrope)
+
+    /// What makes the frequencies depend on the length of the sequences; build_graph resolves it (rope_for_positions).
+    std::vector<float> long_inverse_frequencies;  ///< longrope: those for more than `original_positions` positions
+    std::int64_t original_positions = 0;          ///< longrope, dynamic: trained length; 0 = length does not matter
+    double theta = 0.0;                           ///< dynamic: the base
+    double dynamic_factor = 0.0;                  ///< dynamic: growth of the base beyond original_positions; 0 = none
 };
 
 enum class BlockLayout : std::uint8_t {
@@ -66,8 +72,13 @@ struct AttentionSpec {
     double logit_softcap = 0.0;  ///< 0 = none
     double qkv_clip = 0.0;       ///< clamp of q, k, v to [-c, c]; 0 = none (olmo)
     RopeSpec rope;
+    RopeSpec local_rope;  ///< of the layers with LayerSpec::local_rope (gemma3, olmo3)
     bool alibi = false;
-    std::vector<float> alibi_slopes;  ///< one per head, as added to scaled scores
+    /// One per head; slope * key position is added to the scaled scores (bloom, mpt, baichuan).
+    std::vector<float> alibi_slopes;
+    /// Falcon: slope * key position is rounded to bfloat16 and multiplied by `scale` before it is added; the slopes are
+    /// bfloat16 values.
+    bool alibi_bf16 = false;
 };
 
 struct MlpSpec {
@@ -98,6 +109,7 @@ struct TensorNames {
 struct LayerSpec {
     std::int64_t sliding_window = 0;  ///< keys a query sees, itself included; 0 = all
     bool rope = true;                 ///< false: no positions in this layer (smollm3, llama4 every n-th)
+    bool local_rope = false;          ///< true: AttentionSpec::local_rope instead of rope
     friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 

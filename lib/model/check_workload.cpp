@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include "model/graph.h"
+
+namespace shardplan::model {
+namespace {
+
+constexpr std::int64_t largest = std::int64_t{1} << 40;
+
+}  // namespace
+
+void check_workload(const ModelSpec& model, const Workload& workload, diag::Diagnostics& diagnostics) {
+    const bool decode = workload.mode == Mode::decode;
+    const auto check_range = [&](std::string_view field, std::int64_t value, std::int64_t lowest) {
+        if (value < lowest || value > largest) {
+            diagnostics.report("SP6002", fmt::format("{} must lie in {} ... {}, not {}", field, lowest, largest, value),
+                               fmt::format("/workload/{}", field));
+            return false;
+        }
+        return true;
+    };
+    bool sane = check_range("batch_size", workload.batch_size, 1);
+    sane = check_range("sequence_length", workload.sequence_length, 1) && sane;
+    sane = check_range("cache_length", workload.cache_length, 0) && sane;
+    if (!sane) {
+        return;
+    }
+    const std::int64_t positions = workload.sequence_length + (decode ? 1 : 0);
+    if (workload.cache_length > 0 && workload.cache_length < positions) {
+        diagnostics.report(
+            "SP6002",
+            fmt::format("the cache holds {} positions, {} with sequence_length {} needs {}", workload.cache_length,
+                        to_string(workload.mode), workload.sequence_length, positions),
+            "/workload/cache_length", fmt::format("set cache_length to {} or more", positions));
+    }
+    const std::int64_t rows = model.position_rows - model.position_offset;
+    if (model.position_rows > 0 && positions > rows) {
+        diagnostics.report("SP6002",
+                           fmt::format("{} needs {} positions, the learned position table of {} has {}",
+                                       to_string(workload.mode), positions, model.model_type, rows),
+                           "/workload/sequence_length",
+                           fmt::format("set sequence_length to {} or less", decode ? rows - 1 : rows));
+    }
+}
+
+}  // namespace shardplan::model

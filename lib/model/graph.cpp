@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "base/checked.h"
+#include "model/graph.h"
+
+namespace shardplan::model {
+namespace {
+
+bool uses(const Block& block, int parameter) {
+    return std::any_of(block.tensors.begin(), block.tensors.end(),
+                       [&](const TensorInfo& t) { return t.parameter == parameter; });
+}
+
+}  // namespace
+
+std::string_view to_string(OpKind kind) {
+    constexpr std::array<std::string_view, 16> names = {
+        "embedding", "position_embedding", "norm", "linear", "bias_add",   "split_heads", "merge_heads", "rope",
+        "attention", "cache_write",        "add",  "glu",    "activation", "scale",       "softcap",     "clip"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+std::vector<int> layers_of(const Graph& graph, int parameter) {
+    std::vector<int> layers;
+    bool outside = false;
+    for (const Block& block : graph.blocks) {
+        if (!uses(block, parameter)) {
+            continue;
+        }
+        outside = outside || block.layers.empty();
+        layers.insert(layers.end(), block.layers.begin(), block.layers.end());
+    }
+    std::sort(layers.begin(), layers.end());
+    return outside ? std::vector<int>{-1} : layers;
+}
+
+std::int64_t parameter_count(const Graph& graph) {
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < graph.parameters.size(); ++i) {
+        const auto copies = static_cast<std::int64_t>(layers_of(graph, static_cast<int>(i)).size());
+        const std::int64_t elements = tensor::element_count(graph.parameters[i].shape);
+        total = base::checked_add(total, base::checked_mul(copies, elements));
+    }
+    return total;
+}
+
+std::string name_in_layer(std::string_view pattern, int layer) {
+    const std::size_t at = pattern.find("{}");
+    if (at == std::string_view::npos) {
+        return std::string(pattern);
+    }
+    return fmt::format("{}{}{}", pattern.substr(0, at), layer, pattern.substr(at + 2));
+}
+
+}  // namespace shardplan::model
