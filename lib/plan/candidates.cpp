@@ -1,0 +1,184 @@
+#include "plan/candidates.h"
+
+#include <algorithm>
+
+#include "plan/kv_heads.h"
+
+namespace shardplan::plan {
+
+using mesh::AxisId;
+using mesh::AxisList;
+using mesh::AxisSet;
+using model::FactorKind;
+
+namespace {
+
+constexpr int nowhere = -1;
+constexpr int stays_pending = -2;
+constexpr std::size_t most_candidates = 4096;
+
+class Enumeration {
+public:
+    Enumeration(const model::OpRule& rule, const std::vector<SourceLayout>& sources, AxisSet passable,
+                const mesh::Mesh& mesh)
+        : rule_(rule), sources_(sources), passable_(passable), mesh_(mesh) {}
+
+    std::vector<Candidate> run() {
+        collect_options();
+        limit_options();
+        choice_.assign(axes_.size(), nowhere);
+        choose(0);
+        return std::move(result_);
+    }
+
+private:
+    void collect_options() {
+        const AxisSet nontrivial = mesh::nontrivial_axes(mesh_);
+        for (int i = 0; i < mesh_.axis_count(); ++i) {
+            const AxisId axis{static_cast<std::uint8_t>(i)};
+            if (!nontrivial.contains(axis)) {
+                continue;
+            }
+            std::vector<int> options;
+            for (const SourceLayout& source : sources_) {
+                for (int d = 0; d < source.layout.rank; ++d) {
+                    const int factor = (*source.dims)[static_cast<std::size_t>(d)].factor;
+                    const bool here = source.layout[d].set().contains(axis) && allows(factor);
+                    if (here && std::find(options.begin(), options.end(), factor) == options.end()) {
+                        options.push_back(factor);
+                    }
+                }
+            }
+            if (passable_.contains(axis)) {
+                options.push_back(stays_pending);
+            }
+            options.push_back(nowhere);
+            if (options.size() > 1) {
+                axes_.push_back(axis);
+                options_.push_back(options);
+            }
+        }
+    }
+
+    /// Far too many axes: the last ones keep their first option and "nowhere" only.
+    void limit_options() {
+        std::size_t product = 1;
+        for (std::vector<int>& options : options_) {
+            if (product * options.size() > most_candidates) {
+                options = {options.front()};
+            }
+            product *= options.size();
+        }
+    }
+
+    bool allows(int factor) const { return rule_.factors[static_cast<std::size_t>(factor)].kind != FactorKind::whole; }
+
+    void choose(std::size_t i) {
+        if (i == axes_.size()) {
+            emit(false);
+            emit(true);
+            return;
+        }
+        for (const int option : options_[i]) {
+            choice_[i] = option;
+            choose(i + 1);
+        }
+    }
+
+    /// One candidate for the present choice; the order of several axes on one factor is taken from the first source
+    /// that has it, or from the last one when `reversed`.
+    void emit(bool reversed) {
+        Candidate candidate;
+        candidate.factor_axes.resize(rule_.factors.size());
+        std::vector<AxisSet> sets(rule_.factors.size());
+        for (std::size_t i = 0; i < axes_.size(); ++i) {
+            if (choice_[i] == stays_pending) {
+                candidate.passed_pending.insert(axes_[i]);
+            } else if (choice_[i] != nowhere) {
+                sets[static_cast<std::size_t>(choice_[i])].insert(axes_[i]);
+            }
+        }
+        for (std::size_t f = 0; f < sets.size(); ++f) {
+            candidate.factor_axes[f] = ordered(static_cast<int>(f), sets[f], reversed);
+            if (rule_.factors[f].size % mesh_.size(candidate.factor_axes[f]) != 0) {
+                return;
+            }
+        }
+        if (reversed && candidate.factor_axes == result_last_) {
+            return;
+        }
+        result_last_ = candidate.factor_axes;
+        result_.push_back(std::move(candidate));
+    }
+
+    AxisList ordered(int factor, AxisSet set, bool reversed) const {
+        AxisList result;
+        const auto take = [&](const SourceLayout& source) {
+            for (int d = 0; d < source.layout.rank; ++d) {
+                if ((*source.dims)[static_cast<std::size_t>(d)].factor != factor) {
+                    continue;
+                }
+                for (int i = 0; i < source.layout[d].size(); ++i) {
+                    const AxisId axis = source.layout[d][i];
+                    if (set.contains(axis) && !result.set().contains(axis)) {
+                        result.push_back(axis);
+                    }
+                }
+            }
+        };
+        if (reversed) {
+            std::for_each(sources_.rbegin(), sources_.rend(), take);
+        } else {
+            std::for_each(sources_.begin(), sources_.end(), take);
+        }
+        return result;
+    }
+
+    const model::OpRule& rule_;
+    const std::vector<SourceLayout>& sources_;
+    AxisSet passable_;
+    const mesh::Mesh& mesh_;
+    std::vector<AxisId> axes_;
+    std::vector<std::vector<int>> options_;
+    std::vector<int> choice_;
+    std::vector<Candidate> result_;
+    std::vector<AxisList> result_last_;
+};
+
+}  // namespace
+
+std::vector<Candidate> enumerate_candidates(const model::OpRule& rule, const std::vector<SourceLayout>& sources,
+                                            AxisSet passable, const mesh::Mesh& mesh) {
+    return Enumeration(rule, sources, passable, mesh).run();
+}
+
+partition::Layout operand_layout(const std::vector<model::DimFactor>& dims, const Candidate& candidate,
+                                 const tensor::Shape& shape, const mesh::Mesh& mesh) {
+    partition::Layout layout = partition::Layout::replicated(static_cast<int>(dims.size()));
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+        const AxisList& axes = candidate.factor_axes[static_cast<std::size_t>(dims[d].factor)];
+        layout.dims[d] = dims[d].shared_prefix ? dividing_prefix(axes, shape[d], mesh) : axes;
+    }
+    return layout;
+}
+
+AxisSet contracted_axes(const model::OpRule& rule, const Candidate& candidate) {
+    AxisSet result;
+    for (std::size_t f = 0; f < rule.factors.size(); ++f) {
+        if (rule.factors[f].kind == FactorKind::contracting) {
+            result = result | candidate.factor_axes[f].set();
+        }
+    }
+    return result;
+}
+
+AxisList statistical_axes(const model::OpRule& rule, const Candidate& candidate) {
+    for (std::size_t f = 0; f < rule.factors.size(); ++f) {
+        if (rule.factors[f].kind == FactorKind::statistical) {
+            return candidate.factor_axes[f];
+        }
+    }
+    return {};
+}
+
+}  // namespace shardplan::plan

@@ -1,0 +1,96 @@
+#include "plan/kv_heads.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace shardplan::plan {
+
+using partition::Phase;
+using partition::Semantic;
+
+namespace {
+
+/// Devices counts that work: divisors of the query heads that divide the kv heads or are a multiple of them.
+std::string working_sizes(std::int64_t heads, std::int64_t kv_heads) {
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t n = 1; n <= heads && sizes.size() < 24; ++n) {
+        if (heads % n == 0 && (kv_heads % n == 0 || n % kv_heads == 0)) {
+            sizes.push_back(n);
+        }
+    }
+    return fmt::format("{}", fmt::join(sizes, ", "));
+}
+
+/// Where the running product of the axes passes `kv_heads`: the axis and the size at which to split it.
+bool add_split(const Job& job, const partition::SpecEntry& axes, std::int64_t kv_heads,
+               std::map<std::string, std::vector<std::int64_t>>& splits) {
+    std::int64_t before = 1;
+    for (const std::string& name : axes) {
+        const std::int64_t size = job.mesh.size(*job.mesh.find(name));
+        if (kv_heads % (before * size) == 0) {
+            before *= size;
+            continue;
+        }
+        const std::int64_t cut = kv_heads / before;
+        if (cut == 1) {
+            return true;
+        }
+        if (kv_heads % before != 0 || size % cut != 0) {
+            return false;
+        }
+        std::vector<std::int64_t>& cuts = splits[name];
+        cuts.push_back(cut);
+        std::sort(cuts.begin(), cuts.end());
+        cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+        for (std::size_t i = 1; i < cuts.size(); ++i) {
+            if (cuts[i] % cuts[i - 1] != 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+    return true;
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<std::int64_t>> kv_head_splits(const Job& job, Placer& placer,
+                                                                diag::Diagnostics& diagnostics) {
+    std::map<std::string, std::vector<std::int64_t>> splits;
+    const std::int64_t kv_heads = job.model.attention.kv_heads;
+    const std::int64_t heads = job.model.attention.heads;
+    std::vector<Phase> phases = {Phase::train};
+    if (job.workload.mode == model::Mode::decode) {
+        phases.push_back(Phase::decode);
+    }
+    for (const Phase phase : phases) {
+        const partition::ResolvedEntry entry = job.partition_axis.resolve(Semantic::kv_head, phase);
+        const partition::SpecEntry axes = placer.existing_axes(entry, "key");
+        const std::int64_t devices = placer.size_of(axes);
+        if (kv_heads % devices == 0 || (devices % kv_heads == 0 && add_split(job, axes, kv_heads, splits))) {
+            continue;
+        }
+        const bool drop = job.options.indivisible == Indivisible::drop;
+        diagnostics.report(
+            drop ? "SP4004" : "SP4007",
+            fmt::format("num_key_value_heads {} can neither be cut over nor shared evenly by {} {}{}", kv_heads,
+                        entry.field, describe_axes(axes, job.mesh),
+                        drop ? "; the entry of key and value becomes None" : ""),
+            entry.pointer,
+            fmt::format("sizes that work with {} query heads: {}", heads, working_sizes(heads, kv_heads)));
+        return splits;
+    }
+    return splits;
+}
+
+mesh::AxisList dividing_prefix(const mesh::AxisList& axes, std::int64_t count, const mesh::Mesh& mesh) {
+    int n = 0;
+    while (n < axes.size() && count % mesh.size(axes.prefix(n + 1)) == 0) {
+        ++n;
+    }
+    return axes.prefix(n);
+}
+
+}  // namespace shardplan::plan

@@ -1,0 +1,367 @@
+#include "plan/lower.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "plan/block_builder.h"
+#include "plan/candidates.h"
+
+namespace shardplan::plan {
+
+using mesh::AxisList;
+using mesh::AxisSet;
+using mesh::CollectiveKind;
+using model::Op;
+using model::OpKind;
+using model::OpRule;
+using partition::Layout;
+
+namespace {
+
+/// A candidate with everything that follows from it.
+struct Scored {
+    Candidate candidate;
+    std::vector<Layout> inputs;
+    Layout output;
+    double bytes = std::numeric_limits<double>::infinity();
+    int collectives = 0;
+    double work = 0.0;  ///< product of the local factor sizes
+};
+
+bool better(const Scored& a, const Scored& b) {
+    const auto key = [](const Scored& s) { return std::tuple(std::llround(s.bytes), s.collectives, s.work); };
+    if (std::isinf(a.bytes) || std::isinf(b.bytes)) {
+        return a.bytes < b.bytes;
+    }
+    return key(a) < key(b);
+}
+
+class OpLowering {
+public:
+    OpLowering(int op_index, const LoweringContext& context, BlockBuilder& builder)
+        : context_(context),
+          block_(context.graph.blocks[static_cast<std::size_t>(builder.plan().block)]),
+          op_index_(op_index),
+          op_(block_.ops[static_cast<std::size_t>(op_index)]),
+          rule_(model::rule_of(op_, block_)),
+          mesh_(context.mesh.refined()),
+          builder_(builder) {}
+
+    /// False when no candidate is admissible.
+    bool run() {
+        const Ask none;
+        const model::TensorInfo& out = builder_.tensor(op_.output);
+        ask_ = out.kind == model::TensorKind::activation ? &context_.asks.ask(out.role, out.shape) : &none;
+        if (ask_->strength == Ask::Strength::enforce && is_transit()) {
+            soft_ = *ask_;
+            soft_.strength = Ask::Strength::hint;
+            ask_ = &soft_;
+        }
+        choose();
+        if (std::isinf(best_.bytes)) {
+            return false;
+        }
+        emit();
+        return true;
+    }
+
+private:
+    /// Queries and keys on their way through rope and norms: only what attention reads is constrained (1a.4).
+    bool is_transit() const {
+        const model::TensorRole role = builder_.tensor(op_.output).role;
+        if (role != model::TensorRole::query && role != model::TensorRole::key) {
+            return false;
+        }
+        for (const Op& other : block_.ops) {
+            const bool reads = other.kind == OpKind::attention || other.kind == OpKind::cache_write;
+            for (const model::TensorId input : other.inputs) {
+                if (reads && input == op_.output) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    void choose() {
+        std::vector<SourceLayout> sources;
+        AxisSet passable = rule_.linear ? mesh::nontrivial_axes(mesh_) : AxisSet{};
+        for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
+            AxisSet pending;
+            for (const ValueId id : builder_.versions(op_.inputs[i])) {
+                sources.push_back({&rule_.inputs[i], builder_.value(id).layout});
+                pending = pending | builder_.value(id).layout.pending;
+            }
+            passable = passable & pending;
+        }
+        if (ask_->strength != Ask::Strength::none) {
+            sources.push_back({&rule_.output, ask_->layout});
+        }
+        if (cache_output()) {
+            sources.push_back({&rule_.output, builder_.value(builder_.versions(op_.output).front()).layout});
+        }
+        for (Candidate& candidate : enumerate_candidates(rule_, sources, passable, mesh_)) {
+            consider(std::move(candidate));
+        }
+    }
+
+    bool cache_output() const { return builder_.tensor(op_.output).kind == model::TensorKind::cache; }
+
+    void consider(Candidate candidate) {
+        Scored scored;
+        scored.bytes = 0.0;
+        scored.output = operand_layout(rule_.output, candidate, builder_.tensor(op_.output).shape, mesh_);
+        scored.output.pending = contracted_axes(rule_, candidate) | candidate.passed_pending;
+        if (op_.kind == OpKind::attention) {
+            scored.output.pending = scored.output.pending | statistical_axes(rule_, candidate).set();
+        }
+        if (!is_consistent(scored.output) || !output_cost(scored)) {
+            return;
+        }
+        statistics_cost(candidate, scored);
+        for (std::size_t i = 0; i < op_.inputs.size() && !(best_.bytes < scored.bytes); ++i) {
+            Layout needed = operand_layout(rule_.inputs[i], candidate, builder_.tensor(op_.inputs[i]).shape, mesh_);
+            needed.pending = candidate.passed_pending;
+            if (!is_consistent(needed) || !divides(needed, builder_.tensor(op_.inputs[i]).shape, mesh_)) {
+                return;
+            }
+            const BlockBuilder::Nearest nearest = builder_.nearest(op_.inputs[i], needed);
+            scored.bytes += nearest.bytes;
+            scored.collectives += nearest.collectives;
+            scored.inputs.push_back(needed);
+        }
+        if (scored.inputs.size() < op_.inputs.size()) {
+            return;
+        }
+        scored.work = local_work(candidate);
+        scored.candidate = std::move(candidate);
+        note_weight_use(scored);
+        if (better(scored, best_)) {
+            best_ = std::move(scored);
+        }
+    }
+
+    double output_bytes() const {
+        const model::TensorInfo& out = builder_.tensor(op_.output);
+        return static_cast<double>(tensor::byte_count(out.shape, out.dtype));
+    }
+
+    bool output_cost(Scored& scored) const {
+        if (cache_output()) {
+            return scored.output == builder_.value(builder_.versions(op_.output).front()).layout;
+        }
+        Layout target = scored.output;
+        target.pending = {};
+        if (ask_->strength != Ask::Strength::none) {
+            target = ask_->layout;
+        } else if (target == scored.output) {
+            return divides(scored.output, builder_.tensor(op_.output).shape, mesh_);
+        }
+        const partition::ReshardPath* path = context_.resharder.path(scored.output, target);
+        scored.bytes += path->wire_per_byte * output_bytes();
+        scored.collectives += path->collectives;
+        return divides(scored.output, builder_.tensor(op_.output).shape, mesh_);
+    }
+
+    void statistics_cost(const Candidate& candidate, Scored& scored) const {
+        const AxisList axes = statistical_axes(rule_, candidate);
+        if (axes.empty()) {
+            return;
+        }
+        const auto n = static_cast<double>(mesh_.size(axes));
+        const bool attention = op_.kind == OpKind::attention;
+        const double row_bytes = attention ? 2.0 * 4.0 : 16.0;
+        const model::TensorInfo& out = builder_.tensor(op_.output);
+        const auto rows = static_cast<double>(tensor::element_count(out.shape) / out.shape.back());
+        const double shards = static_cast<double>(shard_count(scored.output, mesh_)) / (attention ? 1.0 : n);
+        scored.bytes += 2.0 * (n - 1.0) / n * rows / shards * row_bytes;
+        scored.collectives += attention ? 2 : 1;
+    }
+
+    double local_work(const Candidate& candidate) const {
+        double work = 1.0;
+        for (std::size_t f = 0; f < rule_.factors.size(); ++f) {
+            work *=
+                static_cast<double>(rule_.factors[f].size) / static_cast<double>(mesh_.size(candidate.factor_axes[f]));
+        }
+        return work;
+    }
+
+    /// A linear's weight with storage axes: is it gathered, or does it stay where it is?
+    void note_weight_use(const Scored& scored) {
+        if (op_.kind != OpKind::linear) {
+            return;
+        }
+        const Layout& stored = builder_.value(builder_.versions(op_.inputs[1]).front()).layout;
+        const std::size_t k = op_.attributes.transposed ? 0 : 1;
+        if (mesh_.size(stored.dims[k]) == 1) {
+            return;
+        }
+        double& slot = scored.inputs[1] == stored ? stationary_ : gathered_;
+        slot = std::min(slot, scored.bytes);
+    }
+
+    void emit() {
+        std::vector<ValueId> inputs;
+        for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
+            const BlockBuilder::Nearest nearest = builder_.nearest(op_.inputs[i], best_.inputs[i]);
+            inputs.push_back(builder_.reshard(nearest.value, best_.inputs[i],
+                                              fmt::format("{} for {}", builder_.tensor(op_.inputs[i]).name, op_.name)));
+        }
+        const AxisList statistics = statistical_axes(rule_, best_.candidate);
+        ValueId output = -1;
+        if (!statistics.empty() && op_.kind == OpKind::norm) {
+            output = emit_split_norm(inputs, statistics);
+        } else if (!statistics.empty()) {
+            output = emit_partial_attention(inputs, statistics);
+        } else {
+            output = emit_plain(inputs);
+        }
+        if (ask_->strength == Ask::Strength::enforce) {
+            builder_.reshard(output, ask_->layout, fmt::format("{} as asked", builder_.tensor(op_.output).name));
+        }
+        record_weight_use(inputs);
+    }
+
+    void record_weight_use(const std::vector<ValueId>& inputs) {
+        if (std::isinf(stationary_) && std::isinf(gathered_)) {
+            return;
+        }
+        WeightUse use;
+        use.op = op_.name;
+        use.gathered = builder_.value(inputs[1]).kind != ValueKind::parameter;
+        use.chosen_bytes = std::llround(best_.bytes);
+        const double other = use.gathered ? stationary_ : gathered_;
+        use.alternative_bytes = std::isinf(other) ? -1 : std::llround(other);
+        builder_.plan().weight_uses.push_back(use);
+    }
+
+    std::string module() const { return std::string(backend::module_of(context_.provider, op_, false)); }
+
+    ComputeStep step(ComputeKind kind, std::vector<ValueId> inputs, std::vector<ValueId> outputs) const {
+        ComputeStep result;
+        result.kind = kind;
+        result.op = op_index_;
+        result.module = module();
+        result.inputs = std::move(inputs);
+        result.outputs = std::move(outputs);
+        return result;
+    }
+
+    double flops() const {
+        if (op_.kind != OpKind::linear && op_.kind != OpKind::attention) {
+            return 0.0;
+        }
+        return (op_.kind == OpKind::attention ? 4.0 : 2.0) * best_.work;
+    }
+
+    ValueId emit_plain(const std::vector<ValueId>& inputs) {
+        if (cache_output()) {
+            const ValueId cache = builder_.versions(op_.output).front();
+            builder_.compute(step(ComputeKind::op, inputs, {cache}));
+            return cache;
+        }
+        const ValueId output = builder_.add_value(op_.output, best_.output, ValueKind::activation);
+        if (op_.kind == OpKind::split_heads || op_.kind == OpKind::merge_heads) {
+            builder_.make_alias(output, inputs.front());
+        }
+        ComputeStep compute = step(ComputeKind::op, inputs, {output});
+        compute.flops = flops();
+        builder_.compute(std::move(compute));
+        return output;
+    }
+
+    ValueId emit_split_norm(const std::vector<ValueId>& inputs, const AxisList& axes) {
+        const Value x = builder_.value(inputs.front());
+        Layout layout = x.layout;
+        layout[layout.rank - 1] = {};
+        layout.pending = axes.set();
+        tensor::Shape shape = x.shape;
+        shape.back() = 2;
+        const ValueId partial = builder_.add_auxiliary(op_.name + ".statistics", layout, shape, tensor::DType::f64);
+        builder_.compute(step(ComputeKind::norm_statistics, {inputs.front()}, {partial}));
+        const ValueId whole = builder_.reduce(partial, CollectiveKind::all_reduce, axes, "statistics of " + op_.name);
+        const ValueId output = builder_.add_value(op_.output, best_.output, ValueKind::activation);
+        std::vector<ValueId> operands = {inputs.front(), whole};
+        operands.insert(operands.end(), inputs.begin() + 1, inputs.end());
+        builder_.compute(step(ComputeKind::norm_apply, operands, {output}));
+        return output;
+    }
+
+    ValueId emit_partial_attention(const std::vector<ValueId>& inputs, const AxisList& axes) {
+        const Value q = builder_.value(inputs.front());
+        Layout rows = q.layout;
+        rows.rank = 3;
+        rows[3] = {};
+        rows.pending = axes.set();
+        const tensor::Shape shape(q.shape.begin(), q.shape.begin() + 3);
+        Layout sums = q.layout;
+        sums.pending = axes.set();
+        const auto f32 = tensor::DType::f32;
+        const ValueId o = builder_.add_auxiliary(op_.name + ".partial", sums, q.shape, f32);
+        const ValueId m = builder_.add_auxiliary(op_.name + ".max", rows, shape, f32);
+        const ValueId l = builder_.add_auxiliary(op_.name + ".sum", rows, shape, f32);
+        ComputeStep partial = step(ComputeKind::attention_partial, inputs, {o, m, l});
+        partial.flops = flops();
+        builder_.compute(std::move(partial));
+        const std::string reason = "softmax of " + op_.name;
+        const ValueId m_all = builder_.reduce(m, CollectiveKind::all_reduce_max, axes, reason);
+        const ValueId scaled = builder_.add_auxiliary(op_.name + ".rescaled", rows, shape, f32);
+        builder_.compute(step(ComputeKind::softmax_rescale, {l, m, m_all}, {scaled}));
+        const ValueId l_all = builder_.reduce(scaled, CollectiveKind::all_reduce, axes, reason);
+        const ValueId output = builder_.add_value(op_.output, best_.output, ValueKind::activation);
+        builder_.compute(step(ComputeKind::softmax_merge, {o, m, m_all, l_all}, {output}));
+        return output;
+    }
+
+    const LoweringContext& context_;
+    const model::Block& block_;
+    int op_index_;
+    const Op& op_;
+    OpRule rule_;
+    const mesh::Mesh& mesh_;
+    BlockBuilder& builder_;
+    const Ask* ask_ = nullptr;
+    Ask soft_;
+    Scored best_;
+    double stationary_ = std::numeric_limits<double>::infinity();
+    double gathered_ = std::numeric_limits<double>::infinity();
+};
+
+/// The value the next block (or the caller) gets: finished sums, in the layout asked for when there is one.
+ValueId block_output(BlockBuilder& builder, const model::Block& block, ActivationSpecs& asks) {
+    const model::TensorInfo& info = builder.tensor(block.output);
+    const Ask& ask = asks.ask(info.role, info.shape);
+    if (ask.strength == Ask::Strength::enforce) {
+        return builder.reshard(builder.nearest(block.output, ask.layout).value, ask.layout, "block output");
+    }
+    const ValueId last = builder.versions(block.output).back();
+    Layout finished = builder.value(last).layout;
+    if (finished.pending.empty()) {
+        return last;
+    }
+    finished.pending = {};
+    return builder.reshard(last, ask.strength == Ask::Strength::hint ? ask.layout : finished, "block output");
+}
+
+}  // namespace
+
+BlockPlan lower_block(int block, const LoweringContext& context, diag::Diagnostics& diagnostics) {
+    const model::Block& graph_block = context.graph.blocks[static_cast<std::size_t>(block)];
+    BlockBuilder builder(block, context);
+    for (std::size_t i = 0; i < graph_block.ops.size(); ++i) {
+        if (!OpLowering(static_cast<int>(i), context, builder).run()) {
+            diagnostics.report("SP6001", fmt::format("no placement of {} in block {} fits the mesh",
+                                                     graph_block.ops[i].name, graph_block.name));
+            return builder.take();
+        }
+    }
+    builder.plan().output = block_output(builder, graph_block, context.asks);
+    return builder.take();
+}
+
+}  // namespace shardplan::plan

@@ -1,0 +1,107 @@
+#include "plan/memory.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace shardplan::plan {
+namespace {
+
+bool has_memory(const Value& value) {
+    return value.alias_of < 0 && value.kind != ValueKind::parameter && value.kind != ValueKind::cache;
+}
+
+ValueId root_of(const BlockPlan& block, ValueId id) {
+    const Value& value = block.values[static_cast<std::size_t>(id)];
+    return value.alias_of >= 0 ? value.alias_of : id;
+}
+
+const std::vector<ValueId>& outputs_of(const Step& step, std::vector<ValueId>& scratch) {
+    if (step.compute) {
+        return step.compute->outputs;
+    }
+    scratch = {step.collective->output};
+    return scratch;
+}
+
+/// The step after which each value's memory is free; steps.size() for values that stay.
+std::vector<std::size_t> last_steps(const BlockPlan& block) {
+    std::vector<std::size_t> last(block.values.size(), 0);
+    std::vector<ValueId> scratch;
+    const auto touch = [&](ValueId id, std::size_t step) { last[static_cast<std::size_t>(root_of(block, id))] = step; };
+    for (std::size_t i = 0; i < block.steps.size(); ++i) {
+        const Step& step = block.steps[i];
+        if (step.compute) {
+            for (const ValueId id : step.compute->inputs) {
+                touch(id, i);
+            }
+        } else {
+            touch(step.collective->input, i);
+        }
+        for (const ValueId id : outputs_of(step, scratch)) {
+            touch(id, i);
+        }
+    }
+    touch(block.output, block.steps.size());
+    return last;
+}
+
+struct Live {
+    std::int64_t activation = 0;
+    std::int64_t communication = 0;
+
+    void add(const Value& value, std::int64_t sign) {
+        std::int64_t& slot = value.kind == ValueKind::gathered ? communication : activation;
+        slot = base::checked_add(slot, sign * value.local_bytes);
+    }
+};
+
+}  // namespace
+
+void schedule_memory(BlockPlan& block) {
+    const std::vector<std::size_t> last = last_steps(block);
+    Live live;
+    for (std::size_t id = 0; id < block.values.size(); ++id) {
+        const Value& value = block.values[id];
+        if (value.kind == ValueKind::input) {
+            live.add(value, 1);
+        }
+        if (has_memory(value) && last[id] < block.steps.size()) {
+            block.steps[last[id]].last_use.push_back(static_cast<ValueId>(id));
+        }
+    }
+    block.peak_activation_bytes = live.activation;
+    block.peak_communication_bytes = 0;
+    std::vector<ValueId> scratch;
+    for (const Step& step : block.steps) {
+        for (const ValueId id : outputs_of(step, scratch)) {
+            const Value& value = block.values[static_cast<std::size_t>(id)];
+            if (has_memory(value)) {
+                live.add(value, 1);
+            }
+        }
+        const std::int64_t staging = step.collective ? step.collective->staging_bytes : 0;
+        block.peak_activation_bytes = std::max(block.peak_activation_bytes, live.activation);
+        block.peak_communication_bytes =
+            std::max(block.peak_communication_bytes, base::checked_add(live.communication, staging));
+        for (const ValueId id : step.last_use) {
+            live.add(block.values[static_cast<std::size_t>(id)], -1);
+        }
+    }
+}
+
+MemoryPerDevice memory_per_device(const Plan& plan) {
+    MemoryPerDevice memory;
+    for (const StoredTensor& stored : plan.stored) {
+        std::int64_t& slot = stored.kind == StoredKind::cache ? memory.cache : memory.parameters;
+        const auto instances = static_cast<std::int64_t>(stored.layers.size());
+        slot = base::checked_add(slot, base::checked_mul(instances, stored.bytes_per_device));
+    }
+    for (const BlockPlan& block : plan.blocks) {
+        memory.activations = std::max(memory.activations, block.peak_activation_bytes);
+        memory.communication = std::max(memory.communication, block.peak_communication_bytes);
+    }
+    return memory;
+}
+
+}  // namespace shardplan::plan

@@ -1,0 +1,298 @@
+#include "plan/parameter_specs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "plan/kv_heads.h"
+
+namespace shardplan::plan {
+
+using model::ParallelDim;
+using model::Parameter;
+using model::ParameterKind;
+using partition::Phase;
+using partition::ResolvedEntry;
+using partition::Semantic;
+
+namespace {
+
+const char* role_text(ParameterKind kind) {
+    switch (kind) {
+        case ParameterKind::embedding: return "vocabulary";
+        case ParameterKind::position_embedding: return "positions";
+        case ParameterKind::column_linear: return "column";
+        case ParameterKind::row_linear: return "row";
+        case ParameterKind::replicated_linear: return "linear";
+        case ParameterKind::norm_weight:
+        case ParameterKind::norm_bias: return "norm";
+        case ParameterKind::column_bias: return "column bias";
+        case ParameterKind::row_bias: return "row bias";
+    }
+    return "linear";
+}
+
+struct ParallelInfo {
+    Semantic semantic;
+    const char* dimension;
+    std::int64_t units;
+};
+
+class StoredPlacer {
+public:
+    StoredPlacer(const Job& job, const model::Graph& graph, const RefinedMesh& mesh, Placer& placer,
+                 diag::Diagnostics& diagnostics)
+        : job_(job), graph_(graph), mesh_(mesh), placer_(placer), diagnostics_(diagnostics) {
+        prepare_rules();
+    }
+
+    StoredTensor parameter(int index) {
+        const Parameter& parameter = graph_.parameters[static_cast<std::size_t>(index)];
+        StoredTensor stored;
+        stored.kind = StoredKind::parameter;
+        stored.parameter = index;
+        stored.name = parameter.name;
+        stored.part = parameter.part;
+        stored.role = role_text(parameter.kind);
+        stored.layers = model::layers_of(graph_, index);
+        stored.shape = parameter.shape;
+        stored.dtype = job_.workload.dtype;
+        stored.layout = rules_ ? by_rules(parameter, stored) : derived(parameter, stored);
+        finish(stored);
+        return stored;
+    }
+
+    void finish(StoredTensor& stored) const {
+        stored.spec = mesh_.spec(stored.layout);
+        stored.local_shape = partition::local_shape(stored.layout, stored.shape, mesh_.refined());
+        stored.bytes = tensor::byte_count(stored.shape, stored.dtype);
+        stored.bytes_per_device = tensor::byte_count(stored.local_shape, stored.dtype);
+        stored.replicas = mesh_.refined().device_count() / partition::shard_count(stored.layout, mesh_.refined());
+    }
+
+private:
+    void prepare_rules() {
+        if (job_.rule_source == partition::RuleSource::derived) {
+            return;
+        }
+        if (job_.rule_source == partition::RuleSource::custom) {
+            rules_ = partition::RuleTable::compile(job_.custom_rules, diagnostics_);
+        } else {
+            rules_ = partition::RuleTable::preset(job_.rule_source, job_.model.model_type);
+        }
+        if (!rules_ && job_.rule_source != partition::RuleSource::custom) {
+            diagnostics_.report("SP4005",
+                                fmt::format("this preset has no rules for model_type '{}'", job_.model.model_type),
+                                "/partition_rules", "use \"derived\", or write the rules as a list");
+        }
+    }
+
+    ParallelInfo parallel_info(const Parameter& parameter) const {
+        const model::ModelSpec& model = job_.model;
+        switch (parameter.parallel) {
+            case ParallelDim::heads: return {Semantic::head, "num_attention_heads", model.attention.heads};
+            case ParallelDim::kv_heads: return {Semantic::kv_head, "num_key_value_heads", model.attention.kv_heads};
+            case ParallelDim::mlp: return {Semantic::mlp_intermediate, "intermediate_size", model.mlp.intermediate};
+            case ParallelDim::vocab: return {Semantic::vocab, "vocab_size", model.vocab};
+            case ParallelDim::none: break;
+        }
+        return {Semantic::embed, "none", 1};
+    }
+
+    /// The dimension that is cut over the parallel axes, -1 = none.
+    static int parallel_dim(const Parameter& parameter) {
+        switch (parameter.kind) {
+            case ParameterKind::embedding: return 0;
+            case ParameterKind::column_linear: return parameter.transposed ? 1 : 0;
+            case ParameterKind::row_linear: return parameter.transposed ? 0 : 1;
+            case ParameterKind::column_bias: return 0;
+            default: return -1;
+        }
+    }
+
+    partition::Layout derived(const Parameter& parameter, StoredTensor& stored) {
+        const int rank = static_cast<int>(parameter.shape.size());
+        const int cut = parallel_dim(parameter);
+        if (cut < 0 || parameter.parallel == ParallelDim::none) {
+            stored.reason = fmt::format("derived: {} weights are replicated", stored.role);
+            return partition::Layout::replicated(rank);
+        }
+        const ParallelInfo info = parallel_info(parameter);
+        std::vector<DimRequest> dims(parameter.shape.size());
+        DimRequest& parallel = dims[static_cast<std::size_t>(cut)];
+        parallel = {job_.partition_axis.resolve(info.semantic, Phase::train), info.dimension, info.units};
+        const bool shared = parameter.parallel == ParallelDim::kv_heads;
+        if (shared) {
+            const std::int64_t devices = placer_.size_of(placer_.existing_axes(parallel.entry, stored.name));
+            const bool even = info.units % devices == 0 || devices % info.units == 0;
+            parallel.units = even ? devices : info.units;
+            if (even && job_.options.kv_heads == KvHeads::split) {
+                parallel.units = parameter.shape[static_cast<std::size_t>(cut)];
+            }
+        }
+        stored.reason = fmt::format("derived: {} over {}{}", stored.role, parallel.entry.field,
+                                    parallel.entry.given ? "" : " (default)");
+        if (rank == 2) {
+            add_storage(parameter, 1 - cut, parallel.entry.axes, dims, stored);
+        }
+        const partition::PartitionSpec spec = placer_.place(stored.name, dims);
+        partition::Layout layout = partition::Layout::replicated(rank);
+        for (int d = 0; d < rank; ++d) {
+            layout[d] = mesh_.refine(spec.entries[static_cast<std::size_t>(d)]);
+        }
+        if (shared && job_.options.kv_heads == KvHeads::replicate) {
+            layout[cut] = dividing_prefix(layout[cut], info.units, mesh_.refined());
+        }
+        return layout;
+    }
+
+    void add_storage(const Parameter& parameter, int dim, const partition::SpecEntry& used,
+                     std::vector<DimRequest>& dims, StoredTensor& stored) const {
+        ResolvedEntry storage = job_.partition_axis.resolve(Semantic::weight_storage, Phase::train);
+        std::erase_if(storage.axes,
+                      [&](const std::string& axis) { return std::find(used.begin(), used.end(), axis) != used.end(); });
+        stored.reason += fmt::format(", stored over {}{}", storage.field, storage.given ? "" : " (default)");
+        dims[static_cast<std::size_t>(dim)] = {storage, dimension_name(parameter, dim),
+                                               parameter.shape[static_cast<std::size_t>(dim)]};
+    }
+
+    std::string dimension_name(const Parameter& parameter, int dim) const {
+        const std::int64_t size = parameter.shape[static_cast<std::size_t>(dim)];
+        return size == job_.model.hidden ? "hidden_size" : fmt::format("dimension {} of {}", dim, parameter.name);
+    }
+
+    static partition::FlaxLeaf flax_leaf(ParameterKind kind) {
+        switch (kind) {
+            case ParameterKind::embedding:
+            case ParameterKind::position_embedding: return partition::FlaxLeaf::embedding;
+            case ParameterKind::norm_weight: return partition::FlaxLeaf::scale;
+            case ParameterKind::norm_bias:
+            case ParameterKind::column_bias:
+            case ParameterKind::row_bias: return partition::FlaxLeaf::bias;
+            default: return partition::FlaxLeaf::kernel;
+        }
+    }
+
+    static bool is_linear(ParameterKind kind) {
+        return kind == ParameterKind::column_linear || kind == ParameterKind::row_linear ||
+               kind == ParameterKind::replicated_linear;
+    }
+
+    partition::Layout by_rules(const Parameter& parameter, StoredTensor& stored) {
+        const int rank = static_cast<int>(parameter.shape.size());
+        const bool custom = job_.rule_source == partition::RuleSource::custom;
+        const std::string checkpoint_name = model::name_in_layer(parameter.name, stored.layers.front());
+        const std::string name = custom ? checkpoint_name
+                                        : partition::flax_path(job_.rule_source, job_.model.model_type, checkpoint_name,
+                                                               flax_leaf(parameter.kind));
+        const auto match = rules_->match(name);
+        if (!match) {
+            stored.reason = fmt::format("no rule matches '{}': replicated", name);
+            return partition::Layout::replicated(rank);
+        }
+        stored.reason = fmt::format("rule {} '{}'", match->index, match->rule->pattern);
+        if (custom && rules_->depends_on_layer()) {
+            refuse_layer_dependence(parameter, stored, match->index);
+        }
+        std::vector<partition::SpecEntry> entries = match->rule->spec.entries;
+        if (entries.size() > parameter.shape.size()) {
+            too_long(parameter, *match->rule, custom, stored);
+        }
+        entries.resize(parameter.shape.size());
+        if (!custom && is_linear(parameter.kind) && !parameter.transposed) {
+            std::reverse(entries.begin(), entries.end());  // Flax kernels are (in, out)
+        }
+        std::vector<DimRequest> dims;
+        for (std::size_t d = 0; d < entries.size(); ++d) {
+            dims.push_back(
+                {{entries[d], custom, custom ? "partition_rules" : "the preset's rule", match->rule->pointer},
+                 dimension_name(parameter, static_cast<int>(d)),
+                 parameter.shape[d]});
+        }
+        const partition::PartitionSpec spec = placer_.place(stored.name, dims);
+        partition::Layout layout = partition::Layout::replicated(rank);
+        for (int d = 0; d < rank; ++d) {
+            layout[d] = mesh_.refine(spec.entries[static_cast<std::size_t>(d)]);
+        }
+        return layout;
+    }
+
+    void too_long(const Parameter& parameter, const partition::ParameterRule& rule, bool custom, StoredTensor& stored) {
+        if (custom) {
+            diagnostics_.report("SP4008",
+                                fmt::format("{} has {} entries, but {} has {} dimensions", to_string(rule.spec),
+                                            rule.spec.entries.size(), parameter.name, parameter.shape.size()),
+                                rule.pointer, "a PartitionSpec may be shorter than the tensor, never longer");
+        } else {
+            stored.reason += " (entries beyond the tensor's rank cut off)";
+        }
+    }
+
+    /// Layers of one kind are planned once; a rule that sets one of them apart would need its own kind.
+    void refuse_layer_dependence(const Parameter& parameter, const StoredTensor& stored, int index) {
+        for (const int layer : stored.layers) {
+            const auto other = rules_->match(model::name_in_layer(parameter.name, layer));
+            if (!other || other->index != index) {
+                diagnostics_.report("SP4005",
+                                    fmt::format("the rules place {} differently in layers {} and {}", parameter.name,
+                                                stored.layers.front(), layer),
+                                    "/partition_rules", "rules must treat all layers of one kind alike");
+                return;
+            }
+        }
+    }
+
+    const Job& job_;
+    const model::Graph& graph_;
+    const RefinedMesh& mesh_;
+    Placer& placer_;
+    diag::Diagnostics& diagnostics_;
+    std::optional<partition::RuleTable> rules_;
+};
+
+void add_caches(const model::Graph& graph, ActivationSpecs& activations, const StoredPlacer& placer,
+                std::vector<StoredTensor>& result) {
+    for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
+        const model::Block& block = graph.blocks[b];
+        for (std::size_t t = 0; t < block.tensors.size(); ++t) {
+            const model::TensorInfo& info = block.tensors[t];
+            if (info.kind != model::TensorKind::cache) {
+                continue;
+            }
+            const Ask& ask = activations.ask(info.role, info.shape);
+            StoredTensor stored;
+            stored.kind = StoredKind::cache;
+            stored.block = static_cast<int>(b);
+            stored.tensor = static_cast<model::TensorId>(t);
+            stored.name = "layers.{}." + info.name;
+            stored.role = "cache";
+            stored.layers = block.layers;
+            stored.shape = info.shape;
+            stored.dtype = info.dtype;
+            stored.layout = ask.layout;
+            stored.reason = ask.reason;
+            placer.finish(stored);
+            result.push_back(std::move(stored));
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<StoredTensor> place_stored_tensors(const Job& job, const model::Graph& graph, const RefinedMesh& mesh,
+                                               Placer& placer, ActivationSpecs& activations,
+                                               diag::Diagnostics& diagnostics) {
+    StoredPlacer stored(job, graph, mesh, placer, diagnostics);
+    std::vector<StoredTensor> result;
+    for (std::size_t i = 0; i < graph.parameters.size(); ++i) {
+        result.push_back(stored.parameter(static_cast<int>(i)));
+    }
+    if (!diagnostics.has_errors()) {
+        add_caches(graph, activations, stored, result);
+    }
+    return result;
+}
+
+}  // namespace shardplan::plan

@@ -1,0 +1,23 @@
+// Where parameters and caches lie: derived from the role of each weight, from a preset table, or from the job's rules.
+#pragma once
+
+#include <vector>
+
+#include "plan/activation_specs.h"
+#include "plan/placement.h"
+#include "plan/plan.h"
+
+namespace shardplan::plan {
+
+/// All parameters and caches of the graph. Errors go to `diagnostics`; the result is complete nevertheless.
+///
+/// derived: column-parallel [out, in]: P(parallel, storage); row-parallel [out, in]: P(storage, parallel); token
+/// embedding [v, e]: P(vocab, storage); column bias P(parallel); everything else replicated. `parallel` is what
+/// head_axis, kv_head_axis, mlp_intermediate_axis or vocab_axis has in training, `storage` is weight_storage_axis
+/// without the axes that `parallel` uses (Megatron's split over tp, ZeRO-3's storage over the rest; EasyDeL's
+/// ColumnWise / RowWise).
+std::vector<StoredTensor> place_stored_tensors(const Job& job, const model::Graph& graph, const RefinedMesh& mesh,
+                                               Placer& placer, ActivationSpecs& activations,
+                                               diag::Diagnostics& diagnostics);
+
+}  // namespace shardplan::plan

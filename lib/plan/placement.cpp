@@ -1,0 +1,151 @@
+#include "plan/placement.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/spelling.h"
+
+namespace shardplan::plan {
+
+using partition::ResolvedEntry;
+using partition::SpecEntry;
+
+std::string describe_axes(const SpecEntry& axes, const mesh::Mesh& mesh) {
+    std::string text;
+    std::int64_t product = 1;
+    for (const std::string& name : axes) {
+        const std::int64_t size = mesh.size(*mesh.find(name));
+        product *= size;
+        text += fmt::format("{}{}={}", text.empty() ? "" : " * ", name, size);
+    }
+    return axes.size() > 1 ? fmt::format("{} = {}", text, product) : text;
+}
+
+std::string divisors_text(std::int64_t n) {
+    constexpr std::size_t most = 24;
+    constexpr std::int64_t largest_searched = 4'000'000;
+    std::vector<std::int64_t> small;
+    std::vector<std::int64_t> large;
+    for (std::int64_t d = 1; d * d <= n && d <= largest_searched; ++d) {
+        if (n % d == 0) {
+            small.push_back(d);
+            if (d * d != n) {
+                large.push_back(n / d);
+            }
+        }
+    }
+    small.insert(small.end(), large.rbegin(), large.rend());
+    const bool cut = small.size() > most;
+    small.resize(std::min(small.size(), most));
+    return fmt::format("{}{}", fmt::join(small, ", "), cut ? ", ..." : "");
+}
+
+std::int64_t Placer::size_of(const SpecEntry& axes) const {
+    std::int64_t product = 1;
+    for (const std::string& name : axes) {
+        product *= job_.mesh.size(*job_.mesh.find(name));
+    }
+    return product;
+}
+
+SpecEntry Placer::existing_axes(const ResolvedEntry& entry, const std::string& tensor) {
+    SpecEntry result;
+    for (const std::string& name : entry.axes) {
+        if (job_.mesh.find(name)) {
+            result.push_back(name);
+            continue;
+        }
+        if (!entry.given) {
+            if (first_time("missing " + name)) {
+                notes_.push_back(
+                    fmt::format("axis '{}' (default of {}) is not in the mesh: counts as size 1", name, entry.field));
+            }
+            continue;
+        }
+        std::vector<std::string> known;
+        for (const mesh::Axis& axis : job_.mesh.axes()) {
+            known.push_back(axis.name);
+        }
+        const bool drop = job_.options.indivisible == Indivisible::drop;
+        if (first_time("unknown " + name + entry.field)) {
+            const std::string near = base::nearest_word(name, known);
+            diagnostics_.report(drop ? "SP4004" : "SP4002",
+                                fmt::format("{} names axis '{}', which the mesh does not have{}", entry.field, name,
+                                            drop ? fmt::format(": the entry of {} becomes None", tensor) : ""),
+                                entry.pointer,
+                                fmt::format("axes of the mesh: {}{}", fmt::join(known, ", "),
+                                            near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+        }
+        if (drop) {
+            return {};
+        }
+    }
+    return result;
+}
+
+void Placer::refuse_duplicates(const std::string& tensor, const std::vector<DimRequest>& dims,
+                               std::vector<SpecEntry>& entries) {
+    std::vector<std::pair<std::string, std::size_t>> seen;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        SpecEntry unique;
+        for (const std::string& name : entries[i]) {
+            const auto it = std::find_if(seen.begin(), seen.end(), [&](const auto& s) { return s.first == name; });
+            if (it == seen.end()) {
+                seen.emplace_back(name, i);
+                unique.push_back(name);
+                continue;
+            }
+            const ResolvedEntry& one = dims[it->second].entry;
+            const ResolvedEntry& two = dims[i].entry;
+            if (first_time(fmt::format("duplicate {} {} {}", name, one.field, two.field))) {
+                diagnostics_.report(
+                    "SP4001",
+                    fmt::format(
+                        "axis '{}' is used twice in {}: by {} in dimension {} ({}) and by {} in dimension {} ({})",
+                        name, tensor, one.field, it->second, dims[it->second].dimension, two.field, i,
+                        dims[i].dimension),
+                    two.given ? two.pointer : one.pointer, "a mesh axis may cut at most one dimension of a tensor");
+            }
+        }
+        entries[i] = unique;
+    }
+}
+
+void Placer::check_divisible(const std::string& tensor, int index, const DimRequest& dim, SpecEntry& axes) {
+    const std::int64_t product = size_of(axes);
+    if (dim.units % product == 0) {
+        return;
+    }
+    const bool drop = job_.options.indivisible == Indivisible::drop;
+    if (first_time(fmt::format("divide {} {} {}", dim.dimension, dim.units, fmt::join(axes, ",")))) {
+        const bool countable =
+            dim.dimension == "batch_size" || dim.dimension == "sequence_length" || dim.dimension == "cache_length";
+        const std::int64_t next = (dim.units / product + 1) * product;
+        const std::string hint = countable
+                                     ? fmt::format("the next {} that works is {}", dim.dimension, next)
+                                     : fmt::format("sizes that divide {}: {}", dim.units, divisors_text(dim.units));
+        diagnostics_.report(drop ? "SP4004" : "SP4003",
+                            fmt::format("{} {} is not a multiple of {} {} (remainder {}): dimension {} of {}{}",
+                                        dim.dimension, dim.units, dim.entry.field, describe_axes(axes, job_.mesh),
+                                        dim.units % product, index, tensor, drop ? "; the entry becomes None" : ""),
+                            dim.entry.pointer, hint);
+    }
+    axes.clear();
+}
+
+partition::PartitionSpec Placer::place(const std::string& tensor, const std::vector<DimRequest>& dims) {
+    partition::PartitionSpec spec;
+    for (const DimRequest& dim : dims) {
+        spec.entries.push_back(existing_axes(dim.entry, tensor));
+    }
+    refuse_duplicates(tensor, dims, spec.entries);
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+        check_divisible(tensor, static_cast<int>(i), dims[i], spec.entries[i]);
+    }
+    return spec;
+}
+
+}  // namespace shardplan::plan
