@@ -36,6 +36,15 @@ void check_float(std::string_view kernel, std::string_view name, tensor::DType d
     }
 }
 
+void check_elementwise(std::string_view kernel, const tensor::ConstView& a, const tensor::ConstView& b,
+                       const tensor::View& y) {
+    check_float(kernel, "a", a.dtype);
+    check_float(kernel, "b", b.dtype);
+    check_float(kernel, "y", y.dtype);
+    check_shape(kernel, "b", b.shape, a.shape);
+    check_shape(kernel, "y", y.shape, a.shape);
+}
+
 void check_length(std::string_view kernel, std::string_view name, std::size_t length, std::int64_t wanted) {
     if (static_cast<std::int64_t>(length) != wanted) {
         reject(kernel, fmt::format("{} has {} values, must have {}", name, length, wanted));

@@ -20,6 +20,10 @@ void check_dtype(std::string_view kernel, std::string_view name, tensor::DType d
 void check_float(std::string_view kernel, std::string_view name, tensor::DType dtype);
 void check_length(std::string_view kernel, std::string_view name, std::size_t length, std::int64_t wanted);
 
+/// Two float tensors into a third, all of one shape.
+void check_elementwise(std::string_view kernel, const tensor::ConstView& a, const tensor::ConstView& b,
+                       const tensor::View& y);
+
 /// A view that stands for "no such tensor".
 inline bool absent(const tensor::ConstView& view) {
     return view.shape.empty();

@@ -59,6 +59,7 @@ TEST_CASE("oneDNN's activations equal the reference") {
 
 TEST_CASE("the sets of kernels say what they are") {
     CHECK(make_kernels(KernelSet::reference)->describe().starts_with("reference ("));
+    CHECK(make_kernels(KernelSet::onednn)->describe().starts_with("oneDNN "));
 }
 
 }  // namespace

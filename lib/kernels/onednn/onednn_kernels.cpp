@@ -1,11 +1,127 @@
 #include "kernels/onednn/onednn_kernels.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/checks.h"
+#include "kernels/onednn/library.h"
+#include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
 
 namespace shardplan::kernels {
+namespace {
+
+using onednn::Library;
+using tensor::DType;
+
+/// Packed by oneDNN, or by the reference where oneDNN cannot multiply it (empty, or bf16 on an old machine).
+class OnednnWeight final : public Weight {
+public:
+    OnednnWeight(WeightSize size, DType dtype, std::unique_ptr<onednn::PackedWeight> packed)
+        : Weight(size.inputs, size.outputs, dtype), packed_(std::move(packed)) {}
+    OnednnWeight(WeightSize size, DType dtype, std::unique_ptr<Weight> plain)
+        : Weight(size.inputs, size.outputs, dtype), plain_(std::move(plain)) {}
+
+    std::int64_t packed_bytes() const override { return packed_ ? packed_->bytes() : plain_->packed_bytes(); }
+    const onednn::PackedWeight* packed() const { return packed_.get(); }
+    const Weight& plain() const { return *plain_; }
+
+private:
+    std::unique_ptr<onednn::PackedWeight> packed_;
+    std::unique_ptr<Weight> plain_;
+};
+
+class OnednnKernels final : public ReferenceKernels {
+public:
+    std::string describe() const override {
+        const char* bf16 = library_.multiplies(DType::bf16) ? "" : "; bf16 products: ";
+        return library_.describe() + bf16 + (*bf16 != '\0' ? ReferenceKernels::describe() : "");
+    }
+
+    std::unique_ptr<Weight> prepare(ConstView w, WeightOrder order) const override {
+        const WeightSize size = check_weight("prepare", w, order);
+        if (w.count() > 0 && library_.multiplies(w.dtype)) {
+            return std::make_unique<OnednnWeight>(size, w.dtype, library_.pack(w, order, size));
+        }
+        return std::make_unique<OnednnWeight>(size, w.dtype, ReferenceKernels::prepare(w, order));
+    }
+
+    void matmul(ConstView x, const Weight& w, View y) const override {
+        const auto* weight = dynamic_cast<const OnednnWeight*>(&w);
+        if (weight == nullptr) {
+            reject("matmul", "the weight was prepared by another set of kernels");
+        }
+        if (weight->packed() == nullptr) {
+            ReferenceKernels::matmul(x, weight->plain(), y);
+            return;
+        }
+        const MatmulShape shape = check_matmul(x, w.outputs(), w.inputs(), w.dtype(), y);
+        if (shape.m > 0) {
+            library_.matmul(x, *weight->packed(), shape, y);
+        }
+    }
+
+    void matmul_plain(ConstView x, ConstView w, WeightOrder order, View y) const override {
+        const WeightSize size = check_weight("matmul", w, order);
+        const MatmulShape shape = check_matmul(x, size.outputs, size.inputs, w.dtype, y);
+        if (w.count() > 0 && shape.m > 0 && library_.multiplies(w.dtype)) {
+            library_.matmul_plain(x, w, order, shape, y);
+        } else {
+            ReferenceKernels::matmul_plain(x, w, order, y);
+        }
+    }
+
+    void activate(ConstView x, Activation activation, View y) const override {
+        check_elementwise("activate", x, x, y);
+        if (library_.prepare_activation(activation)) {
+            activate_chunks(x, nullptr, activation, y);
+        } else {
+            ReferenceKernels::activate(x, activation, y);
+        }
+    }
+
+    void glu(ConstView gate, ConstView up, Activation activation, View y) const override {
+        check_elementwise("glu", gate, up, y);
+        if (library_.prepare_activation(activation)) {
+            activate_chunks(gate, &up, activation, y);
+        } else {
+            ReferenceKernels::glu(gate, up, activation, y);
+        }
+    }
+
+private:
+    /// y = act(x), or act(x) * factor; in float whatever the dtypes, chunk by chunk.
+    void activate_chunks(const ConstView& x, const ConstView* factor, Activation activation, const View& y) const {
+        constexpr std::int64_t chunk = Library::activation_chunk;
+        const std::int64_t count = x.count();
+#pragma omp parallel for schedule(static) if (count > 2 * chunk)
+        for (std::int64_t begin = 0; begin < count; begin += chunk) {
+            const std::int64_t n = std::min(chunk, count - begin);
+            float values[chunk];
+            load_floats(x, begin, n, values);
+            std::fill(values + n, values + chunk, 0.0F);
+            library_.activate(activation, values);
+            if (factor != nullptr) {
+                float factors[chunk];
+                load_floats(*factor, begin, n, factors);
+                for (std::int64_t i = 0; i < n; ++i) {
+                    values[i] *= factors[i];
+                }
+            }
+            store_floats(values, n, y, begin);
+        }
+    }
+
+    /// Keeps primitives; calling a kernel changes nothing else.
+    mutable Library library_;
+};
+
+}  // namespace
 
 std::unique_ptr<Kernels> make_onednn_kernels() {
-    return std::make_unique<ReferenceKernels>();  // until the oneDNN one exists
+    return std::make_unique<OnednnKernels>();
 }
 
 }  // namespace shardplan::kernels

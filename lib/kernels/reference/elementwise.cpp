@@ -43,11 +43,7 @@ void map(std::string_view kernel, const ConstView& x, const View& y, Function fu
 /// y[i] = function(a[i], b[i])
 template <typename Function>
 void zip(std::string_view kernel, const ConstView& a, const ConstView& b, const View& y, Function function) {
-    for (const auto& [name, dtype] : {std::pair{"a", a.dtype}, std::pair{"b", b.dtype}, std::pair{"y", y.dtype}}) {
-        check_float(kernel, name, dtype);
-    }
-    check_shape(kernel, "b", b.shape, a.shape);
-    check_shape(kernel, "y", y.shape, a.shape);
+    check_elementwise(kernel, a, b, y);
     for_each_chunk(a.count(), [&](std::int64_t begin, std::int64_t n) {
         float left[chunk];
         float right[chunk];

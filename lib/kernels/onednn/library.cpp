@@ -1,0 +1,183 @@
+#include "kernels/onednn/library.h"
+
+#include <fmt/format.h>
+
+#include <dnnl.hpp>
+#include <map>
+#include <optional>
+#include <stdexcept>
+
+#include "kernels/onednn/api.h"
+
+namespace shardplan::kernels::onednn {
+namespace {
+
+using tensor::DType;
+
+/// Rows of x for which a weight is packed. The layout oneDNN chooses does not depend on it (2.6.3, AVX-512).
+constexpr std::int64_t packing_rows = 128;
+
+dnnl::memory::data_type type_of(DType dtype) {
+    return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+Layout layout_of(WeightOrder order) {
+    return order == WeightOrder::out_in ? Layout::column_major : Layout::row_major;
+}
+
+/// oneDNN's memory takes a mutable pointer also where it only reads.
+void* mutable_data(const std::byte* data) {
+    return const_cast<std::byte*>(data);
+}
+
+/// A weight as it was packed.
+class Packed final : public PackedWeight {
+public:
+    explicit Packed(dnnl::memory memory) : memory_(std::move(memory)) {}
+    std::int64_t bytes() const override { return static_cast<std::int64_t>(memory_.get_desc().get_size()); }
+    const dnnl::memory& memory() const { return memory_; }
+
+private:
+    dnnl::memory memory_;
+};
+
+/// A product of one shape, with the descriptions of its three matrices.
+struct Product {
+    dnnl::matmul::primitive_desc desc;
+    dnnl::matmul primitive;
+};
+
+struct ProductKey {
+    MatmulShape shape;
+    DType in = DType::f32;
+    DType out = DType::f32;
+    Layout layout = Layout::library;
+    friend auto operator<=>(const ProductKey&, const ProductKey&) = default;
+};
+
+const char* isa_name() {
+    switch (dnnl::get_effective_cpu_isa()) {
+        case dnnl::cpu_isa::sse41: return "SSE4.1";
+        case dnnl::cpu_isa::avx: return "AVX";
+        case dnnl::cpu_isa::avx2: return "AVX2";
+        case dnnl::cpu_isa::avx512_core: return "AVX-512";
+        case dnnl::cpu_isa::avx512_core_vnni: return "AVX-512 VNNI";
+        case dnnl::cpu_isa::avx512_core_bf16: return "AVX-512 BF16";
+        case dnnl::cpu_isa::avx512_core_amx: return "AMX";
+        default: return "other ISA";
+    }
+}
+
+}  // namespace
+
+struct Library::State {
+    dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+    dnnl::stream stream{engine};
+    std::map<ProductKey, Product> products;
+    /// For one chunk each; without a value where oneDNN has none.
+    std::map<Activation, std::optional<dnnl::eltwise_forward>> activations;
+    bool bf16 = false;
+
+    /// nullptr where oneDNN has no implementation.
+    const Product* product(const ProductKey& key) {
+        const auto found = products.find(key);
+        if (found != products.end()) {
+            return &found->second;
+        }
+        const auto& [m, n, k] = key.shape;
+        dnnl_primitive_desc* handle = create_matmul(engine.get(), {m, k, key.in, Layout::row_major},
+                                                    {k, n, key.in, key.layout}, {m, n, key.out, Layout::row_major});
+        if (handle == nullptr) {
+            return nullptr;
+        }
+        const dnnl::matmul::primitive_desc desc(handle);
+        return &products.emplace(key, Product{desc, dnnl::matmul(desc)}).first->second;
+    }
+
+    const Product& required_product(const ProductKey& key) {
+        const Product* found = product(key);
+        if (found == nullptr) {
+            throw std::runtime_error(fmt::format("oneDNN has no matmul {} x {} x {} of {} into {} on this machine",
+                                                 key.shape.m, key.shape.n, key.shape.k, to_string(key.in),
+                                                 to_string(key.out)));
+        }
+        return *found;
+    }
+
+    void run(const Product& product, const ConstView& x, const dnnl::memory& w, const View& y) {
+        dnnl::memory source(product.desc.src_desc(), engine, mutable_data(x.data));
+        dnnl::memory target(product.desc.dst_desc(), engine, y.data);
+        product.primitive.execute(stream, {{DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, target}});
+        stream.wait();
+    }
+
+    dnnl::memory reordered(dnnl::memory from, const dnnl::memory::desc& wanted) {
+        dnnl::memory to(wanted, engine);
+        dnnl::reorder(from, to).execute(stream, from, to);
+        stream.wait();
+        return to;
+    }
+};
+
+Library::Library() : state_(std::make_unique<State>()) {
+    dnnl::set_verbose(0);  // it would write to the standard output
+    const MatmulShape probe{packing_rows, 64, 64};
+    state_->bf16 = state_->product({probe, DType::bf16, DType::bf16, Layout::library}) != nullptr &&
+                   state_->product({probe, DType::bf16, DType::f32, Layout::library}) != nullptr;
+}
+
+Library::~Library() = default;
+
+std::string Library::describe() const {
+    const dnnl_version_t* version = dnnl_version();
+    return fmt::format("oneDNN {}.{}.{} ({})", version->major, version->minor, version->patch, isa_name());
+}
+
+bool Library::multiplies(DType dtype) const {
+    return dtype == DType::f32 || (dtype == DType::bf16 && state_->bf16);
+}
+
+std::unique_ptr<PackedWeight> Library::pack(const ConstView& w, WeightOrder order, WeightSize size) {
+    const MatmulShape shape{packing_rows, size.outputs, size.inputs};
+    const dnnl::memory::desc wanted =
+        state_->required_product({shape, w.dtype, w.dtype, Layout::library}).desc.weights_desc();
+    const dnnl::memory::dims dims{size.inputs, size.outputs};
+    const auto tag = order == WeightOrder::out_in ? dnnl::memory::format_tag::ba : dnnl::memory::format_tag::ab;
+    const dnnl::memory source({dims, type_of(w.dtype), tag}, state_->engine, mutable_data(w.data));
+    return std::make_unique<Packed>(state_->reordered(source, wanted));
+}
+
+void Library::matmul(const ConstView& x, const PackedWeight& w, const MatmulShape& shape, const View& y) {
+    const dnnl::memory& packed = dynamic_cast<const Packed&>(w).memory();
+    const Product& product = state_->required_product({shape, x.dtype, y.dtype, Layout::library});
+    const dnnl::memory::desc wanted = product.desc.weights_desc();
+    // Correct but slow where a version chooses other layouts for other numbers of rows.
+    const dnnl::memory weight = packed.get_desc() == wanted ? packed : state_->reordered(packed, wanted);
+    state_->run(product, x, weight, y);
+}
+
+void Library::matmul_plain(const ConstView& x, const ConstView& w, WeightOrder order, const MatmulShape& shape,
+                           const View& y) {
+    const Product& product = state_->required_product({shape, x.dtype, y.dtype, layout_of(order)});
+    const dnnl::memory weight(product.desc.weights_desc(), state_->engine, mutable_data(w.data));
+    state_->run(product, x, weight, y);
+}
+
+bool Library::prepare_activation(Activation activation) {
+    const auto [place, fresh] = state_->activations.try_emplace(activation);
+    if (fresh) {
+        dnnl_primitive_desc* handle = create_activation(state_->engine.get(), activation, activation_chunk);
+        if (handle != nullptr) {
+            place->second.emplace(dnnl::eltwise_forward::primitive_desc(handle));
+        }
+    }
+    return place->second.has_value();
+}
+
+void Library::activate(Activation activation, float* chunk) const {
+    const dnnl::memory values({{activation_chunk}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a},
+                              state_->engine, chunk);
+    state_->activations.at(activation)->execute(state_->stream, {{DNNL_ARG_SRC, values}, {DNNL_ARG_DST, values}});
+}
+
+}  // namespace shardplan::kernels::onednn

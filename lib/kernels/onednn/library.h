@@ -1,0 +1,51 @@
+// What the kernels need of oneDNN, without its types: packed weights, products and activations. Primitives are made
+// once for each shape and kept. One thread at a time may call. Empty matrices must not get here (oneDNN divides by
+// their sizes).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/kernels.h"
+#include "kernels/reference/matmul.h"
+
+namespace shardplan::kernels::onednn {
+
+/// A weight in the layout that oneDNN prefers.
+class PackedWeight {
+public:
+    virtual ~PackedWeight() = default;
+    virtual std::int64_t bytes() const = 0;
+};
+
+class Library {
+public:
+    Library();
+    ~Library();
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+
+    /// "oneDNN 2.6.3 (AVX2)"
+    std::string describe() const;
+    /// Whether this machine can multiply matrices of the type, with results in it and in f32.
+    bool multiplies(tensor::DType dtype) const;
+
+    std::unique_ptr<PackedWeight> pack(const ConstView& w, WeightOrder order, WeightSize size);
+    void matmul(const ConstView& x, const PackedWeight& w, const MatmulShape& shape, const View& y);
+    void matmul_plain(const ConstView& x, const ConstView& w, WeightOrder order, const MatmulShape& shape,
+                      const View& y);
+
+    /// Number of f32 values that `activate` changes in place.
+    static constexpr std::int64_t activation_chunk = 4096;
+    /// False where oneDNN has nothing better than a loop; must be called first.
+    bool prepare_activation(Activation activation);
+    /// May be called by several threads at once.
+    void activate(Activation activation, float* chunk) const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace shardplan::kernels::onednn
