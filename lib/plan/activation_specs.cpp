@@ -202,7 +202,9 @@ Ask ActivationSpecs::make(TensorRole role, const tensor::Shape& shape) {
             dim.units = dim.units % devices == 0 || devices % dim.units == 0 ? devices : dim.units;
         }
     }
-    ask.layout = to_layout(placer_.place(role_name(role), dims), dims);
+    const partition::PartitionSpec spec = placer_.place(role_name(role), dims);
+    ask.layout = to_layout(spec, dims);
+    ask.spec = mesh_.spec(ask.layout, spec);
     return ask;
 }
 
@@ -215,7 +217,7 @@ std::vector<ActivationSpec> ActivationSpecs::described() const {
     std::vector<ActivationSpec> result;
     for (const auto& [role, ask] : asks_) {
         if (ask.strength == Ask::Strength::enforce) {
-            result.push_back({role_name(role), mesh_.spec(ask.layout), ask.reason});
+            result.push_back({role_name(role), ask.spec, ask.reason});
         }
     }
     return result;

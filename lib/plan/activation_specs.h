@@ -20,6 +20,7 @@ struct Ask {
     };
     Strength strength = Strength::none;
     partition::Layout layout;
+    partition::PartitionSpec spec;  ///< for people
     std::string reason;
 };
 

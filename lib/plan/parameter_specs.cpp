@@ -65,7 +65,7 @@ public:
     }
 
     void finish(StoredTensor& stored) const {
-        stored.spec = mesh_.spec(stored.layout);
+        stored.spec = mesh_.spec(stored.layout, stored.spec);
         stored.local_shape = partition::local_shape(stored.layout, stored.shape, mesh_.refined());
         stored.bytes = tensor::byte_count(stored.shape, stored.dtype);
         stored.bytes_per_device = tensor::byte_count(stored.local_shape, stored.dtype);
@@ -137,10 +137,10 @@ private:
         if (rank == 2) {
             add_storage(parameter, 1 - cut, parallel.entry.axes, dims, stored);
         }
-        const partition::PartitionSpec spec = placer_.place(stored.name, dims);
+        stored.spec = placer_.place(stored.name, dims);
         partition::Layout layout = partition::Layout::replicated(rank);
         for (int d = 0; d < rank; ++d) {
-            layout[d] = mesh_.refine(spec.entries[static_cast<std::size_t>(d)]);
+            layout[d] = mesh_.refine(stored.spec.entries[static_cast<std::size_t>(d)]);
         }
         if (shared && job_.options.kv_heads == KvHeads::replicate) {
             layout[cut] = dividing_prefix(layout[cut], info.units, mesh_.refined());
@@ -211,10 +211,10 @@ private:
                  dimension_name(parameter, static_cast<int>(d)),
                  parameter.shape[d]});
         }
-        const partition::PartitionSpec spec = placer_.place(stored.name, dims);
+        stored.spec = placer_.place(stored.name, dims);
         partition::Layout layout = partition::Layout::replicated(rank);
         for (int d = 0; d < rank; ++d) {
-            layout[d] = mesh_.refine(spec.entries[static_cast<std::size_t>(d)]);
+            layout[d] = mesh_.refine(stored.spec.entries[static_cast<std::size_t>(d)]);
         }
         return layout;
     }
@@ -272,6 +272,7 @@ void add_caches(const model::Graph& graph, ActivationSpecs& activations, const S
             stored.shape = info.shape;
             stored.dtype = info.dtype;
             stored.layout = ask.layout;
+            stored.spec = ask.spec;
             stored.reason = ask.reason;
             placer.finish(stored);
             result.push_back(std::move(stored));

@@ -40,7 +40,9 @@ AxisList RefinedMesh::refine(const partition::SpecEntry& entry) const {
     for (const std::string& name : entry) {
         const AxisList& parts = parts_[static_cast<std::size_t>(mesh::index_of(*original_.find(name)))];
         for (int i = 0; i < parts.size(); ++i) {
-            result.push_back(parts[i]);
+            if (refined_.size(parts[i]) > 1) {
+                result.push_back(parts[i]);
+            }
         }
     }
     return result;
@@ -68,6 +70,17 @@ partition::PartitionSpec RefinedMesh::spec(const partition::Layout& layout) cons
         spec.entries.push_back(names(layout[d]));
     }
     return spec;
+}
+
+partition::PartitionSpec RefinedMesh::spec(const partition::Layout& layout,
+                                           const partition::PartitionSpec& written) const {
+    partition::PartitionSpec result = spec(layout);
+    for (std::size_t d = 0; d < written.entries.size(); ++d) {
+        if (refine(written.entries[d]) == layout.dims[d]) {
+            result.entries[d] = written.entries[d];
+        }
+    }
+    return result;
 }
 
 }  // namespace shardplan::plan

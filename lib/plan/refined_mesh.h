@@ -27,13 +27,15 @@ public:
     const mesh::AxisList& parts(mesh::AxisId original) const {
         return parts_[static_cast<std::size_t>(mesh::index_of(original))];
     }
-    /// Refined axes of a spec entry. Names must exist.
+    /// Refined axes of a spec entry, those of size 1 left out: they cut nothing. Names must exist.
     mesh::AxisList refine(const partition::SpecEntry& entry) const;
 
     /// Axis names for printing: whole axes by name, parts as Shardy writes sub-axes: "tp:(1)8" = 8 devices of tp behind
     /// a leading size of 1.
     partition::SpecEntry names(const mesh::AxisList& axes) const;
     partition::PartitionSpec spec(const partition::Layout& layout) const;
+    /// `spec` as written where `layout` has all of its axes (size-1 axes included), else what the layout has.
+    partition::PartitionSpec spec(const partition::Layout& layout, const partition::PartitionSpec& written) const;
 
 private:
     mesh::Mesh original_;
