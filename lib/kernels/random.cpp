@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "kernels/checks.h"
+#include "kernels/reference/threads.h"
 
 namespace shardplan::kernels {
 namespace {
@@ -67,7 +68,7 @@ void fill_block(std::uint64_t seed, std::uint64_t tensor_key, float scale, float
     // A row may be the whole tensor (a vector), so the work is cut into chunks of rows.
     constexpr std::int64_t chunk = 4096;
     const std::int64_t chunks = (width + chunk - 1) / chunk;
-#pragma omp parallel for collapse(2) schedule(static)
+#pragma omp parallel for collapse(2) schedule(static) if (worth_threads(rows * width))
     for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t c = 0; c < chunks; ++c) {
             const std::int64_t origin = scalar ? 0 : row_origin(global_shape, block, row);

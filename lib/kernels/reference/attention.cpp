@@ -9,6 +9,7 @@
 #include "kernels/checks.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
+#include "kernels/reference/threads.h"
 #include "kernels/reference/tiles.h"
 
 // The softmax is computed online (Milakov and Gimelshein 2018): blocks of keys pass by, and a row's sums are rescaled
@@ -21,7 +22,7 @@ using base::Interval;
 using tensor::DType;
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-constexpr std::int64_t row_block = 32;
+constexpr std::int64_t row_block = 64;
 constexpr std::int64_t key_block = 64;
 
 struct Problem {
@@ -82,6 +83,8 @@ class RowBlock {
 public:
     explicit RowBlock(const Problem& problem)
         : problem_(problem),
+          transposed_(problem.queries() >= 8),
+          key_(static_cast<std::size_t>(problem.head_dim())),
           queries_(static_cast<std::size_t>(row_block * problem.head_dim())),
           keys_(static_cast<std::size_t>(key_block * problem.head_dim())),
           values_(static_cast<std::size_t>(key_block * problem.value_dim())),
@@ -99,8 +102,11 @@ public:
                            : Interval{std::min(seen.begin, row.visible.begin), std::max(seen.end, row.visible.end)};
             }
         }
-        for (std::int64_t begin = seen.begin; begin < seen.end; begin += key_block) {
-            step(b, g, {begin, std::min(seen.end, begin + key_block)});
+        // Blocks start at multiples of key_block, so that a row's result does not depend on the rows beside it.
+        for (std::int64_t begin = seen.begin; begin < seen.end;) {
+            const std::int64_t end = std::min(seen.end, begin / key_block * key_block + key_block);
+            step(b, g, {begin, end});
+            begin = end;
         }
     }
 
@@ -126,20 +132,39 @@ private:
     void step(std::int64_t b, std::int64_t g, Interval keys) {
         const std::int64_t d = problem_.head_dim();
         const std::int64_t dv = problem_.value_dim();
-        for (std::int64_t j = keys.begin; j < keys.end; ++j) {
-            const std::int64_t token = (b * problem_.keys() + j) * problem_.kv_heads() + g;
-            load_floats(problem_.k, token * d, d, keys_.data() + (j - keys.begin) * d);
-            load_floats(problem_.v, token * dv, dv, values_.data() + (j - keys.begin) * dv);
-        }
-        std::fill(scores_.begin(), scores_.end(), 0.0F);
         const auto count = static_cast<std::int64_t>(rows_.size());
-        dot_tile({queries_.data(), d}, Matrix<const float>{keys_.data(), d}, {scores_.data(), key_block},
-                 {count, keys.size(), d});
+        load_block(b, g, keys);
+        std::fill(scores_.begin(), scores_.end(), 0.0F);
+        if (transposed_) {
+            tile_functions().weighted_sum({queries_.data(), d}, {keys_.data(), key_block}, {scores_.data(), key_block},
+                                          {count, keys.size(), d});
+        } else {
+            dot_tile({queries_.data(), d}, Matrix<const float>{keys_.data(), d}, {scores_.data(), key_block},
+                     {count, keys.size(), d});
+        }
         for (std::size_t r = 0; r < rows_.size(); ++r) {
             softmax_step(r, keys);
         }
-        weighted_sum_tile({scores_.data(), key_block}, {values_.data(), dv}, {output_.data(), dv},
-                          {count, dv, keys.size()});
+        tile_functions().weighted_sum({scores_.data(), key_block}, {values_.data(), dv}, {output_.data(), dv},
+                                      {count, dv, keys.size()});
+    }
+
+    /// Copies a block of keys and values, as float.
+    void load_block(std::int64_t b, std::int64_t g, Interval keys) {
+        const std::int64_t d = problem_.head_dim();
+        const std::int64_t dv = problem_.value_dim();
+        for (std::int64_t j = 0; j < keys.size(); ++j) {
+            const std::int64_t token = (b * problem_.keys() + keys.begin + j) * problem_.kv_heads() + g;
+            load_floats(problem_.v, token * dv, dv, values_.data() + j * dv);
+            if (!transposed_) {
+                load_floats(problem_.k, token * d, d, keys_.data() + j * d);
+                continue;
+            }
+            load_floats(problem_.k, token * d, d, key_.data());
+            for (std::int64_t i = 0; i < d; ++i) {
+                keys_[static_cast<std::size_t>(i * key_block + j)] = key_[static_cast<std::size_t>(i)];
+            }
+        }
     }
 
     /// Turns the dot products of row r into weights exp(score - max) and rescales what it has summed so far.
@@ -164,12 +189,7 @@ private:
         for (std::int64_t i = 0; i < problem_.value_dim(); ++i) {
             output[i] *= rescale;
         }
-        float sum = 0.0F;
-        for (std::int64_t j = 0; j < seen.size(); ++j) {
-            scores[j] = std::exp(scores[j] - max);
-            sum += scores[j];
-        }
-        row.sum = row.sum * rescale + sum;
+        row.sum = row.sum * rescale + tile_functions().exp_sum(scores, seen.size(), max);
         row.max = max;
     }
 
@@ -193,9 +213,13 @@ private:
     }
 
     const Problem& problem_;
+    // Turning a block of keys pays when many rows use it. Must not depend on the number of heads, so that a rank with
+    // some of the heads gets the same bits.
+    bool transposed_;
+    std::vector<float> key_;  ///< [d], scratch
     std::vector<Row> rows_;
     std::vector<float> queries_;  ///< [row_block, d]
-    std::vector<float> keys_;     ///< [key_block, d]
+    std::vector<float> keys_;     ///< [key_block, d], or [d, key_block] if transposed
     std::vector<float> values_;   ///< [key_block, dv]
     std::vector<float> scores_;   ///< [row_block, key_block]
     std::vector<float> output_;   ///< [row_block, dv], not yet divided by the sums
@@ -205,7 +229,8 @@ private:
 template <typename Finish>
 void attend(const Problem& problem, Finish finish) {
     const std::int64_t most_rows = problem.queries() * std::min(problem.heads(), problem.params.queries_per_kv);
-#pragma omp parallel
+    const std::int64_t work = problem.q.count() * problem.keys();
+#pragma omp parallel if (worth_threads(work))
     {
         RowBlock block(problem);
 #pragma omp for collapse(3) schedule(dynamic)
@@ -331,7 +356,7 @@ void ReferenceKernels::softmax_merge(ConstView o, ConstView m, ConstView m_globa
     check_shape("softmax_merge", "y", y.shape, o.shape);
     const std::int64_t width = o.shape.back();
     const std::int64_t count = m.count();
-#pragma omp parallel
+#pragma omp parallel if (worth_threads(count * width))
     {
         std::vector<float> values(static_cast<std::size_t>(width));
 #pragma omp for schedule(static)

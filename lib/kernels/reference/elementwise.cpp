@@ -7,6 +7,7 @@
 #include "kernels/checks.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
+#include "kernels/reference/threads.h"
 
 namespace shardplan::kernels {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::int64_t chunk = 1024;  // elements handled at once, as floats in 
 /// Calls work(first element, elements, scratch) for all chunks of n elements.
 template <typename Work>
 void for_each_chunk(std::int64_t n, Work work) {
-#pragma omp parallel for schedule(static) if (n > 4 * chunk)
+#pragma omp parallel for schedule(static) if (worth_threads(n))
     for (std::int64_t begin = 0; begin < n; begin += chunk) {
         work(begin, std::min(chunk, n - begin));
     }
@@ -118,7 +119,7 @@ void ReferenceKernels::add_bias(ConstView x, ConstView bias, View y) const {
     }
     const std::int64_t rows = leading_count(x.shape);
     const std::int64_t width = bias.shape[0];
-#pragma omp parallel for collapse(2) schedule(static) if (rows * width > 4 * chunk)
+#pragma omp parallel for collapse(2) schedule(static) if (worth_threads(rows * width))
     for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t begin = 0; begin < width; begin += chunk) {
             const std::int64_t n = std::min(chunk, width - begin);

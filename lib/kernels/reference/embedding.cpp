@@ -4,6 +4,7 @@
 #include "kernels/checks.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
+#include "kernels/reference/threads.h"
 
 namespace shardplan::kernels {
 
@@ -17,7 +18,7 @@ void ReferenceKernels::embedding(ConstView ids, ConstView table, std::int64_t fi
     wanted.push_back(width);
     check_shape("embedding", "y", y.shape, wanted);
     const std::int64_t tokens = ids.count();
-#pragma omp parallel
+#pragma omp parallel if (worth_threads(tokens * width))
     {
         std::vector<float> values(static_cast<std::size_t>(width));
 #pragma omp for schedule(static)

@@ -9,6 +9,7 @@
 #include "kernels/checks.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
+#include "kernels/reference/threads.h"
 #include "kernels/reference/tiles.h"
 
 namespace shardplan::kernels {
@@ -34,7 +35,7 @@ private:
 template <typename T>
 void transpose(const T* from, T* to, WeightSize size) {
     constexpr std::int64_t block = 32;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (worth_threads(size.outputs * size.inputs))
     for (std::int64_t n0 = 0; n0 < size.outputs; n0 += block) {
         const std::int64_t n_end = std::min(size.outputs, n0 + block);
         for (std::int64_t k0 = 0; k0 < size.inputs; k0 += block) {
@@ -86,7 +87,7 @@ void multiply(const float* x, const T* w, const MatmulShape& shape, const View& 
     if (shape.m == 0 || shape.n == 0) {
         return;
     }
-#pragma omp parallel for collapse(2) schedule(static)
+#pragma omp parallel for collapse(2) schedule(static) if (worth_threads(shape.m * shape.n * shape.k))
     for (std::int64_t n0 = 0; n0 < shape.n; n0 += tile_cols) {
         for (std::int64_t m0 = 0; m0 < shape.m; m0 += tile_rows) {
             multiply_tile(x, w, shape, m0, n0, y);
@@ -152,7 +153,7 @@ void ReferenceKernels::matmul_plain(ConstView x, ConstView w, WeightOrder order,
 }
 
 std::string ReferenceKernels::describe() const {
-    return fmt::format("reference ({})", tile_instruction_set());
+    return fmt::format("reference ({})", tile_functions().name);
 }
 
 }  // namespace shardplan::kernels

@@ -7,6 +7,7 @@
 #include "kernels/checks.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
+#include "kernels/reference/threads.h"
 
 namespace shardplan::kernels {
 namespace {
@@ -114,7 +115,7 @@ template <typename Work>
 void for_each_row(const ConstView& x, Work work) {
     const std::int64_t rows = leading_count(x.shape);
     const std::int64_t n = x.shape.back();
-#pragma omp parallel
+#pragma omp parallel if (worth_threads(rows * n))
     {
         std::vector<float> row(static_cast<std::size_t>(n));
 #pragma omp for schedule(static)

@@ -6,6 +6,7 @@
 #include "kernels/checks.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
+#include "kernels/reference/threads.h"
 
 namespace shardplan::kernels {
 namespace {
@@ -57,7 +58,7 @@ void ReferenceKernels::rope(ConstView x, std::span<const std::int64_t> start, co
     check_rope(x, start, params, y);
     const std::int64_t tokens = x.shape[1];
     const std::int64_t width = x.shape[2] * x.shape[3];
-#pragma omp parallel
+#pragma omp parallel if (worth_threads(x.count()))
     {
         Rotation rotation{std::vector<float>(params.inv_freq.size()), std::vector<float>(params.inv_freq.size())};
         std::vector<float> row(static_cast<std::size_t>(width));

@@ -13,6 +13,7 @@ namespace {
 template <int lanes>
 struct Lane {
     typedef float Float __attribute__((vector_size(lanes * 4)));
+    typedef std::int32_t Int __attribute__((vector_size(lanes * 4)));
     typedef std::uint32_t Word __attribute__((vector_size(lanes * 4)));
     typedef std::uint16_t Half __attribute__((vector_size(lanes * 2)));
 };
@@ -169,27 +170,79 @@ SHARDPLAN_INLINE void weighted_body(Matrix<const float> p, Matrix<const float> v
     }
 }
 
-struct TileFunctions {
-    std::string_view name;
-    void (*dot_f32)(Matrix<const float>, Matrix<const float>, Matrix<float>, const TileShape&);
-    void (*dot_bf16)(Matrix<const float>, Matrix<const std::uint16_t>, Matrix<float>, const TileShape&);
-    void (*weighted)(Matrix<const float>, Matrix<const float>, Matrix<float>, const TileShape&);
-};
+/// exp(x) for x <= 0: 2^n exp(r) with |r| <= ln(2) / 2, and the Taylor polynomial of degree 7 (remainder below 1e-8).
+template <int lanes>
+SHARDPLAN_INLINE void exp_vector(typename Lane<lanes>::Float& x) {
+    using Float = typename Lane<lanes>::Float;
+    using Int = typename Lane<lanes>::Int;
+    const Float lowest = Float{} - 86.0F;
+    const Int tiny = x < lowest;
+    const Float clamped = tiny ? lowest : x;
+    // Adding and subtracting 1.5 * 2^23 rounds to an integer.
+    const Float shifter = Float{} + 12582912.0F;
+    const Float shifted = clamped * 1.44269504088896341F + shifter;
+    const Float n = shifted - shifter;
+    const Float r = (clamped - n * 0.693359375F) + n * 2.12194440e-4F;
+    Float sum = Float{} + 1.0F / 5040;
+    sum = sum * r + 1.0F / 720;
+    sum = sum * r + 1.0F / 120;
+    sum = sum * r + 1.0F / 24;
+    sum = sum * r + 1.0F / 6;
+    sum = sum * r + 0.5F;
+    sum = sum * r + 1.0F;
+    sum = sum * r + 1.0F;
+    const Int power = (__builtin_convertvector(n, Int) + 127) << 23;
+    Float scale;
+    std::memcpy(&scale, &power, sizeof(scale));
+    x = tiny ? Float{} : sum * scale;
+}
 
-#define SHARDPLAN_TILE_FUNCTIONS(suffix, lanes, attribute)                                                    \
-    attribute void dot_f32_##suffix(Matrix<const float> x, Matrix<const float> w, Matrix<float> out,          \
-                                    const TileShape& shape) {                                                 \
-        dot_body<lanes, float>(x, w, out, shape);                                                             \
-    }                                                                                                         \
-    attribute void dot_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint16_t> w, Matrix<float> out, \
-                                     const TileShape& shape) {                                                \
-        dot_body<lanes, std::uint16_t>(x, w, out, shape);                                                     \
-    }                                                                                                         \
-    attribute void weighted_##suffix(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,         \
-                                     const TileShape& shape) {                                                \
-        weighted_body<lanes>(p, v, out, shape);                                                               \
-    }                                                                                                         \
-    constexpr TileFunctions functions_##suffix{#suffix, dot_f32_##suffix, dot_bf16_##suffix, weighted_##suffix};
+template <int lanes>
+SHARDPLAN_INLINE float exp_sum_body(float* values, std::int64_t count, float shift) {
+    using Float = typename Lane<lanes>::Float;
+    Float total = {};
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+        Float x;
+        load<lanes>(x, values + i);
+        x -= shift;
+        exp_vector<lanes>(x);
+        total += x;
+        std::memcpy(values + i, &x, sizeof(x));
+    }
+    float sum = sum_lanes<lanes>(total);
+    if (i < count) {
+        const auto rest = static_cast<std::size_t>(count - i) * sizeof(float);
+        Float x = {};
+        std::memcpy(&x, values + i, rest);
+        x -= shift;
+        exp_vector<lanes>(x);
+        std::memcpy(values + i, &x, rest);
+        for (; i < count; ++i) {
+            sum += values[i];
+        }
+    }
+    return sum;
+}
+
+#define SHARDPLAN_TILE_FUNCTIONS(suffix, lanes, attribute)                                                      \
+    attribute void dot_f32_##suffix(Matrix<const float> x, Matrix<const float> w, Matrix<float> out,            \
+                                    const TileShape& shape) {                                                   \
+        dot_body<lanes, float>(x, w, out, shape);                                                               \
+    }                                                                                                           \
+    attribute void dot_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint16_t> w, Matrix<float> out,   \
+                                     const TileShape& shape) {                                                  \
+        dot_body<lanes, std::uint16_t>(x, w, out, shape);                                                       \
+    }                                                                                                           \
+    attribute void weighted_##suffix(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,           \
+                                     const TileShape& shape) {                                                  \
+        weighted_body<lanes>(p, v, out, shape);                                                                 \
+    }                                                                                                           \
+    attribute float exp_sum_##suffix(float* values, std::int64_t count, float shift) {                          \
+        return exp_sum_body<lanes>(values, count, shift);                                                       \
+    }                                                                                                           \
+    constexpr TileFunctions functions_##suffix{#suffix, dot_f32_##suffix, dot_bf16_##suffix, weighted_##suffix, \
+                                               exp_sum_##suffix};
 
 SHARDPLAN_TILE_FUNCTIONS(baseline, 4, )
 #if defined(__x86_64__)
@@ -197,38 +250,25 @@ SHARDPLAN_TILE_FUNCTIONS(avx2, 8, __attribute__((target("avx2,fma"))))
 SHARDPLAN_TILE_FUNCTIONS(avx512, 16, __attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma"))))
 #endif
 
-const TileFunctions& functions() {
-    static const TileFunctions chosen = [] {
+std::vector<TileFunctions> find_available() {
+    std::vector<TileFunctions> found;
 #if defined(__x86_64__)
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-            __builtin_cpu_supports("avx512vl")) {
-            return functions_avx512;
-        }
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-            return functions_avx2;
-        }
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+        found.push_back(functions_avx512);
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        found.push_back(functions_avx2);
+    }
 #endif
-        return functions_baseline;
-    }();
-    return chosen;
+    found.push_back(functions_baseline);
+    return found;
 }
 
 }  // namespace
 
-void dot_tile(Matrix<const float> x, Matrix<const float> w, Matrix<float> out, const TileShape& shape) {
-    functions().dot_f32(x, w, out, shape);
-}
-
-void dot_tile(Matrix<const float> x, Matrix<const std::uint16_t> w, Matrix<float> out, const TileShape& shape) {
-    functions().dot_bf16(x, w, out, shape);
-}
-
-void weighted_sum_tile(Matrix<const float> p, Matrix<const float> v, Matrix<float> out, const TileShape& shape) {
-    functions().weighted(p, v, out, shape);
-}
-
-std::string_view tile_instruction_set() {
-    return functions().name;
+const std::vector<TileFunctions>& available_tile_functions() {
+    static const std::vector<TileFunctions> available = find_available();
+    return available;
 }
 
 }  // namespace shardplan::kernels

@@ -1,0 +1,77 @@
+#include "kernels/reference/tiles.h"
+
+#include <doctest/doctest.h>
+
+#include "kernels/tensors.h"
+
+// Every instruction set this machine has, not only the best one.
+namespace shardplan::kernels {
+namespace {
+
+using test::DType;
+using test::Tensor;
+
+const float* floats(const Tensor& x) {
+    return x.view().as<float>();
+}
+
+TEST_CASE("tiles: dot products and weighted sums of all sizes around the vector lengths") {
+    for (const TileFunctions& functions : available_tile_functions()) {
+        for (const std::int64_t rows : {1, 4, 7}) {
+            for (const std::int64_t cols : {1, 3, 5, 33}) {
+                for (const std::int64_t depth : {0, 1, 16, 37}) {
+                    CAPTURE(std::string(functions.name));
+                    const Tensor x = test::random_tensor(1, {rows, depth});
+                    const Tensor w = test::random_tensor(2, {cols, depth});
+                    const Tensor half = test::random_tensor(2, {cols, depth}, DType::bf16);
+                    const Tensor v = test::random_tensor(3, {depth, cols});
+                    Tensor expected({3, rows, cols});
+                    for (std::int64_t i = 0; i < rows * cols * depth; ++i) {
+                        const std::int64_t r = i / depth / cols;
+                        const std::int64_t c = i / depth % cols;
+                        const std::int64_t k = i % depth;
+                        const double factors[] = {w.at({c, k}), half.at({c, k}), v.at({k, c})};
+                        for (std::int64_t f = 0; f < 3; ++f) {
+                            const std::int64_t place = (f * rows + r) * cols + c;
+                            expected.set(place, expected[place] + x.at({r, k}) * factors[f]);
+                        }
+                    }
+                    Tensor y({3, rows, cols});
+                    float* out = y.view().as<float>();
+                    const TileShape shape{rows, cols, depth};
+                    functions.dot_f32({floats(x), depth}, {floats(w), depth}, {out, cols}, shape);
+                    functions.dot_bf16({floats(x), depth}, {half.view().as<std::uint16_t>(), depth},
+                                       {out + rows * cols, cols}, shape);
+                    functions.weighted_sum({floats(x), depth}, {floats(v), cols}, {out + 2 * rows * cols, cols}, shape);
+                    CHECK(test::difference(y, expected, 1e-5) == "");
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("tiles: exponentials are within 2 ulp, and 0 far below") {
+    for (const TileFunctions& functions : available_tile_functions()) {
+        CAPTURE(std::string(functions.name));
+        double worst = 0.0;
+        for (int i = 0; i < 86 * 64; ++i) {
+            float value = 3.0F - static_cast<float>(i) / 64;
+            const double exact = std::exp(static_cast<double>(value) - 3.0);
+            const float sum = functions.exp_sum(&value, 1, 3.0F);
+            CHECK(sum == value);
+            worst = std::max(worst, std::abs(static_cast<double>(value) - exact) / exact);
+        }
+        CHECK(worst < 2.4e-7);
+        std::vector<float> values(37, -1.0F);
+        values[20] = -INFINITY;
+        values[36] = -1e30F;
+        const float sum = functions.exp_sum(values.data(), 37, -1.0F);
+        CHECK(sum == 35.0F);
+        CHECK(values[20] == 0.0F);
+        CHECK(values[36] == 0.0F);
+        CHECK(values[0] == 1.0F);
+    }
+}
+
+}  // namespace
+}  // namespace shardplan::kernels
