@@ -1,0 +1,41 @@
+// Compares the logits of a sharded run with those of the unsharded model. Both compute the same sums in another order,
+// so they differ by rounding; the tolerances below bound what rounding does, and a wrong shard, mask or position misses
+// them by orders of magnitude.
+// An element passes when |a - b| <= absolute * max(1, rms(b)) + relative * |b|; NaN and infinities never pass. All
+// elements must pass, and rms(a - b) / max(rms(b), tiny) must stay below `rms`.
+#pragma once
+
+#include <cstdint>
+
+#include "exec/logits.h"
+#include "tensor/dtype.h"
+
+namespace shardplan::exec {
+
+struct Tolerance {
+    double absolute = 0.0;
+    double relative = 0.0;
+    double rms = 0.0;
+};
+
+Tolerance tolerance_of(tensor::DType dtype);
+
+struct Comparison {
+    bool passed = false;
+    Tolerance tolerance;
+    std::int64_t compared = 0;
+    std::int64_t failed = 0;      ///< elements
+    std::int64_t not_finite = 0;  ///< elements of either side
+    double max_absolute = 0.0;
+    double max_relative = 0.0;  ///< |a - b| / max(|b|, rms(b))
+    double relative_rms = 0.0;
+    double reference_rms = 0.0;
+    tensor::Shape worst;  ///< index of the element with the largest error
+    float worst_value = 0.0F;
+    float worst_reference = 0.0F;
+};
+
+/// Throws std::invalid_argument when the shapes differ.
+Comparison compare(const FloatTensor& values, const FloatTensor& reference, const Tolerance& tolerance);
+
+}  // namespace shardplan::exec

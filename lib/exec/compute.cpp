@@ -1,0 +1,223 @@
+#include "exec/compute.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <stdexcept>
+
+#include "exec/linear_call.h"
+
+namespace shardplan::exec {
+namespace {
+
+using kernels::ConstView;
+using kernels::View;
+using plan::ComputeStep;
+using plan::ValueId;
+
+/// Position of the first local token of each local sequence of a value [b, s, ...].
+std::vector<std::int64_t> token_starts(const BlockScene& scene, ValueId value) {
+    std::vector<std::int64_t> starts;
+    const base::Interval batch = scene.range(value, 0);
+    for (std::int64_t b = batch.begin; b < batch.end; ++b) {
+        starts.push_back(scene.first_positions[static_cast<std::size_t>(b)] + scene.range(value, 1).begin);
+    }
+    return starts;
+}
+
+kernels::NormParams norm_params(const model::NormSpec& norm) {
+    return {norm.kind == model::NormKind::rms ? kernels::NormKind::rms : kernels::NormKind::layer, norm.eps,
+            static_cast<float>(norm.weight_offset)};
+}
+
+/// Weight and bias of a norm, the inputs from `first` on; absent ones are empty views.
+std::pair<ConstView, ConstView> norm_operands(const BlockScene& scene, const ComputeStep& step,
+                                              const model::NormSpec& norm, std::size_t first) {
+    std::pair<ConstView, ConstView> operands;
+    if (norm.has_weight) {
+        operands.first = scene.view(step.inputs.at(first++));
+    }
+    if (norm.has_bias) {
+        operands.second = scene.view(step.inputs.at(first));
+    }
+    return operands;
+}
+
+kernels::Activation activation_of(const model::Op& op) {
+    const auto activation = kernels::parse_activation(op.attributes.activation);
+    if (!activation) {
+        throw std::logic_error(fmt::format("{}: no kernel for activation {}", op.name, op.attributes.activation));
+    }
+    return *activation;
+}
+
+/// What attention needs beside its tensors; keeps what AttentionParams borrows.
+struct AttentionCall {
+    std::vector<std::int64_t> q_start;
+    std::vector<std::int64_t> k_valid;
+    kernels::AttentionParams params;
+};
+
+/// Without a cache, positions are counted from the first token of the step; with one, from that of the sequence.
+AttentionCall attention_call(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
+    const model::AttentionSpec& spec = scene.plan.graph.model.attention;
+    const ValueId q = step.inputs[0];
+    const ValueId k = step.inputs[1];
+    const std::int64_t tokens = scene.block.values[static_cast<std::size_t>(q)].shape[1];
+    const base::Interval batch = scene.range(q, 0);
+    AttentionCall call;
+    for (std::int64_t b = batch.begin; b < batch.end; ++b) {
+        const std::int64_t first = op.attributes.from_cache ? scene.first_positions[static_cast<std::size_t>(b)] : 0;
+        call.q_start.push_back(first + scene.range(q, 1).begin);
+        call.k_valid.push_back(first + tokens);
+    }
+    kernels::AttentionParams& params = call.params;
+    params.scale = static_cast<float>(op.attributes.attention_scale);
+    params.softcap = static_cast<float>(op.attributes.attention_softcap);
+    params.window = op.attributes.window;
+    params.k_start = scene.range(k, 1).begin;
+    params.q_head_start = scene.range(q, 2).begin;
+    params.kv_head_start = scene.range(k, 2).begin;
+    params.queries_per_kv = op.attributes.heads / op.attributes.kv_heads;
+    if (spec.alibi) {
+        const base::Interval heads = scene.range(q, 2);
+        params.alibi_slopes =
+            std::span(spec.alibi_slopes)
+                .subspan(static_cast<std::size_t>(heads.begin), static_cast<std::size_t>(heads.size()));
+        params.alibi_in_bf16 = spec.alibi_bf16;
+    }
+    params.q_start = call.q_start;
+    params.k_valid = call.k_valid;
+    return call;
+}
+
+void run_attention(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
+    const AttentionCall call = attention_call(scene, step, op);
+    const View& q = scene.view(step.inputs[0]);
+    const View& k = scene.view(step.inputs[1]);
+    const View& v = scene.view(step.inputs[2]);
+    if (step.kind == plan::ComputeKind::attention_partial) {
+        scene.kernels.attention_partial(q, k, v, call.params, scene.view(step.outputs[0]), scene.view(step.outputs[1]),
+                                        scene.view(step.outputs[2]));
+    } else {
+        scene.kernels.attention(q, k, v, call.params, scene.view(step.outputs[0]));
+    }
+}
+
+void run_rope(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
+    const model::AttentionSpec& spec = scene.plan.graph.model.attention;
+    const model::RopeSpec& rope = op.attributes.local_rope ? spec.local_rope : spec.rope;
+    const kernels::RopeParams params{rope.rotary_dim, rope.interleaved, rope.inverse_frequencies,
+                                     static_cast<float>(rope.attention_factor)};
+    scene.kernels.rope(scene.view(step.inputs[0]), token_starts(scene, step.inputs[0]), params,
+                       scene.view(step.outputs[0]));
+}
+
+/// Looks up the rows of the tokens' positions: ids that are positions.
+void run_position_embedding(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
+    const View& y = scene.view(step.outputs[0]);
+    std::vector<std::int32_t> rows;
+    for (const std::int64_t start : token_starts(scene, step.outputs[0])) {
+        for (std::int64_t t = 0; t < y.shape[1]; ++t) {
+            rows.push_back(static_cast<std::int32_t>(start + t + op.attributes.position_offset));
+        }
+    }
+    const ConstView ids{reinterpret_cast<const std::byte*>(rows.data()), tensor::DType::i32, {y.shape[0], y.shape[1]}};
+    scene.kernels.embedding(ids, scene.view(step.inputs[1]), scene.range(step.inputs[1], 0).begin, 1.0F, y);
+}
+
+void run_cache_write(const BlockScene& scene, const ComputeStep& step) {
+    const ValueId fresh = step.inputs[0];
+    const ValueId cache = step.outputs[0];
+    if (scene.range(fresh, 0) != scene.range(cache, 0) || scene.range(fresh, 2) != scene.range(cache, 2)) {
+        throw std::logic_error("cache_write: new rows and cache have other sequences or heads");
+    }
+    scene.kernels.write_cache(scene.view(fresh), token_starts(scene, fresh), scene.range(cache, 1).begin,
+                              scene.view(cache));
+}
+
+void copy_if_moved(const View& from, const View& to) {
+    if (from.data != to.data && from.bytes() > 0) {
+        std::memcpy(to.data, from.data, static_cast<std::size_t>(from.bytes()));
+    }
+}
+
+void run_norm(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
+    const auto [weight, bias] = norm_operands(scene, step, op.attributes.norm, 1);
+    scene.kernels.norm(scene.view(step.inputs[0]), weight, bias, norm_params(op.attributes.norm),
+                       scene.view(step.outputs[0]));
+}
+
+void run_norm_apply(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
+    const auto [weight, bias] = norm_operands(scene, step, op.attributes.norm, 2);
+    const std::int64_t size = scene.block.values[static_cast<std::size_t>(step.inputs[0])].shape.back();
+    scene.kernels.norm_apply(scene.view(step.inputs[0]), scene.view(step.inputs[1]), size, weight, bias,
+                             norm_params(op.attributes.norm), scene.view(step.outputs[0]));
+}
+
+void run_linear(const BlockScene& scene, const LinearStep& linear) {
+    LinearCall call{scene.kernels, scene.allocator, scene.view(linear.x), {}, {}, {}, nullptr, linear.transposed, {}};
+    if (linear.norm != nullptr) {
+        call.norm = norm_params(linear.norm->attributes.norm);
+        call.norm_weight = linear.norm_weight < 0 ? ConstView{} : scene.view(linear.norm_weight);
+        call.norm_bias = linear.norm_bias < 0 ? ConstView{} : scene.view(linear.norm_bias);
+    }
+    call.prepared = scene.parameters.prepared(scene.block, linear, scene.layer);
+    for (const LinearPart& part : linear.parts) {
+        call.parts.push_back(
+            {scene.view(part.weight), part.bias < 0 ? ConstView{} : scene.view(part.bias), scene.view(part.output)});
+    }
+    call_linear(call);
+}
+
+void run_op(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
+    const kernels::Kernels& kernels = scene.kernels;
+    const View& x = scene.view(step.inputs[0]);
+    const View& y = scene.view(step.outputs[0]);
+    const auto second = [&] { return scene.view(step.inputs.at(1)); };
+    switch (op.kind) {
+        case model::OpKind::embedding:
+            return kernels.embedding(x, second(), scene.range(step.inputs[1], 0).begin,
+                                     static_cast<float>(op.attributes.factor), y);
+        case model::OpKind::position_embedding: return run_position_embedding(scene, step, op);
+        case model::OpKind::norm: return run_norm(scene, step, op);
+        case model::OpKind::bias_add: return kernels.add_bias(x, second(), y);
+        case model::OpKind::split_heads:
+        case model::OpKind::merge_heads: return copy_if_moved(x, y);
+        case model::OpKind::rope: return run_rope(scene, step, op);
+        case model::OpKind::attention: return run_attention(scene, step, op);
+        case model::OpKind::cache_write: return run_cache_write(scene, step);
+        case model::OpKind::add: return kernels.add(x, second(), y);
+        case model::OpKind::glu: return kernels.glu(x, second(), activation_of(op), y);
+        case model::OpKind::activation: return kernels.activate(x, activation_of(op), y);
+        case model::OpKind::scale: return kernels.scale(x, static_cast<float>(op.attributes.factor), y);
+        case model::OpKind::softcap: return kernels.softcap(x, static_cast<float>(op.attributes.limit), y);
+        case model::OpKind::clip: return kernels.clip(x, static_cast<float>(op.attributes.limit), y);
+        case model::OpKind::linear: break;  // has a LinearStep
+    }
+    throw std::logic_error(fmt::format("{}: an op of kind {} cannot be run", op.name, model::to_string(op.kind)));
+}
+
+}  // namespace
+
+void run_compute(const BlockScene& scene, const ComputeStep& step, const StepSchedule& schedule) {
+    if (schedule.linear) {
+        return run_linear(scene, *schedule.linear);
+    }
+    const kernels::Kernels& kernels = scene.kernels;
+    const auto in = [&](std::size_t i) { return scene.view(step.inputs.at(i)); };
+    const auto out = [&](std::size_t i) { return scene.view(step.outputs.at(i)); };
+    const model::Op& op = scene.graph.ops.at(static_cast<std::size_t>(step.op));
+    switch (step.kind) {
+        case plan::ComputeKind::op: return run_op(scene, step, op);
+        case plan::ComputeKind::norm_statistics: return kernels.norm_statistics(in(0), out(0));
+        case plan::ComputeKind::norm_apply: return run_norm_apply(scene, step, op);
+        case plan::ComputeKind::attention_partial: return run_attention(scene, step, op);
+        case plan::ComputeKind::softmax_rescale: return kernels.softmax_rescale(in(0), in(1), in(2), out(0));
+        case plan::ComputeKind::softmax_merge: return kernels.softmax_merge(in(0), in(1), in(2), in(3), out(0));
+        case plan::ComputeKind::fused_linear: break;  // has a LinearStep
+    }
+    throw std::logic_error(fmt::format("a step of kind {} cannot be run", plan::to_string(step.kind)));
+}
+
+}  // namespace shardplan::exec

@@ -1,0 +1,227 @@
+#include "exec/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "exec/collective_call.h"
+#include "exec/compute.h"
+
+namespace shardplan::exec {
+
+using plan::ValueId;
+using plan::ValueKind;
+
+/// The values of one block while it runs.
+struct Executor::Frame {
+    const plan::BlockPlan& block;
+    const model::Block& graph;
+    const BlockSchedule& schedule;
+    int layer;
+    std::vector<tensor::View> views;
+    std::vector<Buffer> buffers;  ///< of the values that own memory
+
+    const plan::Value& value(ValueId id) const { return block.values[static_cast<std::size_t>(id)]; }
+};
+
+namespace {
+
+Category category_of(ValueKind kind) {
+    return kind == ValueKind::gathered ? Category::communication : Category::activations;
+}
+
+/// The ids of `ranges` of the batch, row by row.
+void copy_ids(const TokenBatch& ids, const std::vector<base::Interval>& ranges, const tensor::View& to) {
+    std::int32_t* out = to.as<std::int32_t>();
+    for (std::int64_t b = ranges[0].begin; b < ranges[0].end; ++b) {
+        for (std::int64_t t = ranges[1].begin; t < ranges[1].end; ++t) {
+            *out++ = ids.at(b, t);
+        }
+    }
+}
+
+}  // namespace
+
+Executor::Executor(const plan::Plan& plan, comm::Groups& groups, const kernels::Kernels& kernels,
+                   const WeightSource& weights, Allocator& allocator)
+    : plan_(plan),
+      groups_(groups),
+      kernels_(kernels),
+      allocator_(allocator),
+      schedule_(make_schedule(plan, groups.rank())),
+      parameters_(plan, schedule_, groups.rank(), kernels, weights, allocator),
+      caches_(plan.stored.size()) {
+    if (!(groups.mesh() == plan.mesh.refined())) {
+        throw std::logic_error("the groups are on another mesh than the plan");
+    }
+    allocate_caches();
+    reset_times();
+}
+
+void Executor::allocate_caches() {
+    for (std::size_t i = 0; i < plan_.stored.size(); ++i) {
+        const plan::StoredTensor& stored = plan_.stored[i];
+        if (stored.kind != plan::StoredKind::cache) {
+            continue;
+        }
+        for (std::size_t instance = 0; instance < stored.layers.size(); ++instance) {
+            Buffer& buffer = caches_[i].emplace_back(allocator_, Category::cache, stored.bytes_per_device);
+            // Rows that hold no token yet are masked, but 0 * NaN would still be NaN.
+            std::memset(buffer.data(), 0, static_cast<std::size_t>(buffer.bytes()));
+        }
+    }
+}
+
+void Executor::reset_times() {
+    times_.clear();
+    for (const Timer& timer : schedule_.timers) {
+        times_.push_back({timer, 0, 0.0});
+    }
+}
+
+std::vector<StepTime> Executor::times() const {
+    return times_;
+}
+
+void Executor::check_input(const TokenBatch& ids, std::span<const std::int64_t> first_positions) const {
+    const model::Workload& workload = plan_.graph.workload;
+    if (ids.batch != workload.batch_size || ids.length != workload.query_length() ||
+        std::ssize(ids.ids) != ids.batch * ids.length || std::ssize(first_positions) != ids.batch) {
+        throw std::invalid_argument(fmt::format("{} x {} token ids and {} positions for a step of {} x {}", ids.batch,
+                                                ids.length, first_positions.size(), workload.batch_size,
+                                                workload.query_length()));
+    }
+    const std::int64_t vocab = plan_.graph.model.vocab;
+    const auto outside = std::find_if(ids.ids.begin(), ids.ids.end(), [&](auto id) { return id < 0 || id >= vocab; });
+    if (outside != ids.ids.end()) {
+        throw std::invalid_argument(fmt::format("token id {} is not in [0, {})", *outside, vocab));
+    }
+    const std::int64_t last = *std::max_element(first_positions.begin(), first_positions.end()) + ids.length;
+    for (const plan::StoredTensor& stored : plan_.stored) {
+        if (stored.kind == plan::StoredKind::cache && last > stored.shape[1]) {
+            throw std::invalid_argument(
+                fmt::format("a cache of {} positions cannot hold {} tokens", stored.shape[1], last));
+        }
+    }
+}
+
+void Executor::run(const TokenBatch& ids, std::int64_t first_position) {
+    const std::vector<std::int64_t> positions(static_cast<std::size_t>(ids.batch), first_position);
+    run(ids, positions);
+}
+
+void Executor::run(const TokenBatch& ids, std::span<const std::int64_t> first_positions) {
+    check_input(ids, first_positions);
+    carried_ = Buffer();  // the logits of the last step
+    for (const model::BlockUse& use : plan_.sequence) {
+        run_block(use, ids, first_positions);
+    }
+}
+
+void Executor::allocate(Frame& frame, ValueId id) {
+    const plan::Value& value = frame.value(id);
+    const auto index = static_cast<std::size_t>(id);
+    frame.buffers[index] = Buffer(allocator_, category_of(value.kind), value.local_bytes);
+    frame.views[index].data = frame.buffers[index].data();
+}
+
+void Executor::enter_block(const model::BlockUse& use, const TokenBatch& ids, Frame& frame) {
+    for (std::size_t v = 0; v < frame.block.values.size(); ++v) {
+        const plan::Value& value = frame.block.values[v];
+        tensor::View& view = frame.views[v];
+        view = {nullptr, value.dtype, value.local_shape};
+        if (value.kind == ValueKind::parameter) {
+            view.data = const_cast<std::byte*>(parameters_.plain(value.stored, use.layer).data);
+        } else if (value.kind == ValueKind::cache) {
+            const std::vector<int>& layers = plan_.stored[static_cast<std::size_t>(value.stored)].layers;
+            const auto instance = std::find(layers.begin(), layers.end(), use.layer) - layers.begin();
+            view.data = caches_[static_cast<std::size_t>(value.stored)].at(static_cast<std::size_t>(instance)).data();
+        }
+    }
+    for (const ValueId id : frame.schedule.token_inputs) {
+        allocate(frame, id);
+        copy_ids(ids, frame.schedule.ranges[static_cast<std::size_t>(id)], frame.views[static_cast<std::size_t>(id)]);
+    }
+    if (frame.block.input) {
+        const auto input = static_cast<std::size_t>(*frame.block.input);
+        tensor::View& view = frame.views[input];
+        if (!carried_ || carried_view_.shape != view.shape || carried_view_.dtype != view.dtype) {
+            throw std::logic_error(fmt::format("block {} does not take what the block before gives", frame.block.name));
+        }
+        frame.buffers[input] = std::move(carried_);
+        view.data = frame.buffers[input].data();
+    }
+}
+
+void Executor::run_block(const model::BlockUse& use, const TokenBatch& ids,
+                         std::span<const std::int64_t> first_positions) {
+    const plan::BlockPlan& block = plan_.blocks[static_cast<std::size_t>(use.block)];
+    Frame frame{block,
+                plan_.graph.blocks[static_cast<std::size_t>(use.block)],
+                schedule_.blocks[static_cast<std::size_t>(use.block)],
+                use.layer,
+                std::vector<tensor::View>(block.values.size()),
+                std::vector<Buffer>(block.values.size())};
+    enter_block(use, ids, frame);
+    for (std::size_t step = 0; step < block.steps.size(); ++step) {
+        run_step(frame, step, first_positions);
+    }
+    const auto output = static_cast<std::size_t>(block.output);
+    carried_view_ = frame.views[output];
+    carried_ = std::move(frame.buffers[static_cast<std::size_t>(frame.schedule.owner[output])]);
+}
+
+void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::int64_t> first_positions) {
+    const plan::Step& step = frame.block.steps[index];
+    const StepSchedule& schedule = frame.schedule.steps[index];
+    for (const ValueId id : schedule.allocate) {
+        allocate(frame, id);
+    }
+    const auto set_alias = [&](ValueId id) {
+        const auto owner = static_cast<std::size_t>(frame.schedule.owner[static_cast<std::size_t>(id)]);
+        frame.views[static_cast<std::size_t>(id)].data = frame.views[owner].data;
+    };
+    const auto start = std::chrono::steady_clock::now();
+    if (step.compute) {
+        std::for_each(step.compute->outputs.begin(), step.compute->outputs.end(), set_alias);
+        run_compute({plan_, frame.block, frame.graph, frame.schedule, frame.layer, kernels_, parameters_, allocator_,
+                     first_positions, frame.views},
+                    *step.compute, schedule);
+    } else {
+        const plan::CollectiveStep& collective = *step.collective;
+        set_alias(collective.output);
+        Buffer staging(allocator_, Category::communication, collective.staging_bytes);
+        run_collective(groups_, frame.block, collective, frame.views[static_cast<std::size_t>(collective.input)],
+                       frame.views[static_cast<std::size_t>(collective.output)],
+                       {staging.data(), static_cast<std::size_t>(staging.bytes())});
+    }
+    StepTime& time = times_[schedule.timer];
+    time.calls += 1;
+    time.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    for (const ValueId id : schedule.release) {
+        frame.buffers[static_cast<std::size_t>(id)] = Buffer();
+        frame.views[static_cast<std::size_t>(id)].data = nullptr;
+    }
+}
+
+LogitsBlock Executor::logits() const {
+    if (!carried_) {
+        throw std::logic_error("no step has been run");
+    }
+    const auto block = static_cast<std::size_t>(plan_.sequence.back().block);
+    const auto output = static_cast<std::size_t>(plan_.blocks[block].output);
+    const mesh::AxisSet cut = plan_.blocks[block].values[output].layout.sharded();
+    const mesh::Mesh& mesh = groups_.mesh();
+    bool first = true;
+    for (int axis = 0; axis < mesh.axis_count(); ++axis) {
+        const mesh::AxisId id{static_cast<std::uint8_t>(axis)};
+        first = first && (cut.contains(id) || mesh.coordinate(groups_.rank(), id) == 0);
+    }
+    return {carried_view_, schedule_.blocks[block].ranges[output], first};
+}
+
+}  // namespace shardplan::exec

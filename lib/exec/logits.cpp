@@ -1,0 +1,91 @@
+#include "exec/logits.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace shardplan::exec {
+namespace {
+
+using base::Interval;
+
+/// The three ranges, then the values as f32; empty for later replicas.
+std::string message_of(const LogitsBlock& block) {
+    if (!block.first_replica) {
+        return {};
+    }
+    const std::int64_t count = block.values.count();
+    const std::size_t header = 3 * sizeof(Interval);
+    std::string text(header + static_cast<std::size_t>(count) * sizeof(float), '\0');
+    std::memcpy(text.data(), block.ranges.data(), header);
+    if (block.values.dtype == tensor::DType::f32) {
+        std::memcpy(text.data() + header, block.values.data, text.size() - header);
+        return text;
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+        const float value = tensor::float_from_bf16(block.values.as<std::uint16_t>()[i]);
+        std::memcpy(text.data() + header + static_cast<std::size_t>(i) * sizeof(float), &value, sizeof value);
+    }
+    return text;
+}
+
+void place(const std::string& message, FloatTensor& whole) {
+    Interval ranges[3];
+    std::memcpy(ranges, message.data(), sizeof ranges);
+    const char* source = message.data() + sizeof ranges;
+    const auto row_bytes = static_cast<std::size_t>(ranges[2].size()) * sizeof(float);
+    for (std::int64_t b = ranges[0].begin; b < ranges[0].end; ++b) {
+        for (std::int64_t s = ranges[1].begin; s < ranges[1].end; ++s) {
+            const std::int64_t row = (b * whole.shape[1] + s) * whole.shape[2] + ranges[2].begin;
+            std::memcpy(whole.values.data() + row, source, row_bytes);
+            source += row_bytes;
+        }
+    }
+}
+
+}  // namespace
+
+FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const Executor& executor) {
+    const LogitsBlock block = executor.logits();
+    const std::vector<std::string> messages = world.gather(message_of(block));
+    FloatTensor whole;
+    if (world.rank() != 0) {
+        return whole;
+    }
+    const plan::BlockPlan& head = plan.blocks[static_cast<std::size_t>(plan.sequence.back().block)];
+    whole.shape = head.values[static_cast<std::size_t>(head.output)].shape;
+    whole.values.resize(static_cast<std::size_t>(tensor::element_count(whole.shape)));
+    std::size_t received = 0;
+    for (const std::string& message : messages) {
+        if (!message.empty()) {
+            received += message.size() - 3 * sizeof(Interval);
+            place(message, whole);
+        }
+    }
+    if (received != whole.values.size() * sizeof(float)) {
+        throw std::logic_error("the ranks' parts of the logits do not tile them");
+    }
+    return whole;
+}
+
+FloatTensor tokens_of(const FloatTensor& x, Interval range) {
+    FloatTensor result{{x.shape[0], range.size(), x.shape[2]}, {}};
+    result.values.reserve(static_cast<std::size_t>(tensor::element_count(result.shape)));
+    for (std::int64_t b = 0; b < x.shape[0]; ++b) {
+        const auto row = x.values.begin() + static_cast<std::ptrdiff_t>(b * x.shape[1] * x.shape[2]);
+        result.values.insert(result.values.end(), row + static_cast<std::ptrdiff_t>(range.begin * x.shape[2]),
+                             row + static_cast<std::ptrdiff_t>(range.end * x.shape[2]));
+    }
+    return result;
+}
+
+void put_tokens(const FloatTensor& x, std::int64_t first, FloatTensor& whole) {
+    const auto row = static_cast<std::ptrdiff_t>(x.shape[1] * x.shape[2]);
+    for (std::int64_t b = 0; b < x.shape[0]; ++b) {
+        std::copy_n(x.values.begin() + b * row, row,
+                    whole.values.begin() + static_cast<std::ptrdiff_t>((b * whole.shape[1] + first) * whole.shape[2]));
+    }
+}
+
+}  // namespace shardplan::exec

@@ -1,0 +1,29 @@
+// The whole logits of a step, put together on rank 0 for verification. Not part of the plan: its traffic is not
+// counted.
+#pragma once
+
+#include <vector>
+
+#include "comm/communicator.h"
+#include "exec/executor.h"
+#include "plan/plan.h"
+
+namespace shardplan::exec {
+
+/// A dense f32 tensor on the heap.
+struct FloatTensor {
+    tensor::Shape shape;
+    std::vector<float> values;
+};
+
+/// [b, s, v] of the executor's last run on rank 0, empty elsewhere; of each part the replica of the lowest rank is
+/// taken. Collective.
+FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const Executor& executor);
+
+/// Tokens `range` of all sequences of x [b, s, v].
+FloatTensor tokens_of(const FloatTensor& x, base::Interval range);
+
+/// Writes x [b, n, v] into tokens [first, first + n) of `whole` [b, s, v].
+void put_tokens(const FloatTensor& x, std::int64_t first, FloatTensor& whole);
+
+}  // namespace shardplan::exec

@@ -1,0 +1,178 @@
+#include "exec/parameter_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <stdexcept>
+
+namespace shardplan::exec {
+namespace {
+
+/// The stored tensors of a linear's weights; empty unless all of them are used just as they are stored.
+std::vector<int> stored_weights(const plan::BlockPlan& block, const LinearStep& linear) {
+    std::vector<int> group;
+    for (const LinearPart& part : linear.parts) {
+        const plan::Value& weight = block.values[static_cast<std::size_t>(part.weight)];
+        if (weight.kind != plan::ValueKind::parameter) {
+            return {};
+        }
+        group.push_back(weight.stored);
+    }
+    return group;
+}
+
+std::size_t instance_of(const plan::StoredTensor& stored, int layer) {
+    const auto found = std::find(stored.layers.begin(), stored.layers.end(), layer);
+    if (found == stored.layers.end()) {
+        throw std::logic_error(fmt::format("{} has no instance in layer {}", stored.name, layer));
+    }
+    return static_cast<std::size_t>(found - stored.layers.begin());
+}
+
+/// Copies w[in, out] into columns [first, first + out) of `whole`.
+void copy_columns(const tensor::View& w, const tensor::View& whole, std::int64_t first) {
+    const std::int64_t size = tensor::size_of(w.dtype);
+    for (std::int64_t row = 0; row < w.shape[0]; ++row) {
+        std::memcpy(whole.data + (row * whole.shape[1] + first) * size, w.data + row * w.shape[1] * size,
+                    static_cast<std::size_t>(w.shape[1] * size));
+    }
+}
+
+}  // namespace
+
+ParameterStore::ParameterStore(const plan::Plan& plan, const Schedule& schedule, std::int64_t rank,
+                               const kernels::Kernels& kernels, const WeightSource& source, Allocator& allocator)
+    : plan_(plan), plain_(plan.stored.size()) {
+    find_groups(schedule);
+    std::set<int> done;
+    for (const auto& [group, transposed] : transposed_) {
+        load_group(group, rank, kernels, source, allocator);
+        done.insert(group.begin(), group.end());
+    }
+    for (std::size_t i = 0; i < plan.stored.size(); ++i) {
+        if (plan.stored[i].kind == plan::StoredKind::parameter && !done.contains(static_cast<int>(i))) {
+            load_plain(static_cast<int>(i), rank, source, allocator);
+        }
+    }
+}
+
+void ParameterStore::find_groups(const Schedule& schedule) {
+    std::set<int> plain;                   // used by something else than one group of weights
+    std::map<int, const Group*> group_of;  // keys of transposed_ stay where they are
+    for (std::size_t b = 0; b < plan_.blocks.size(); ++b) {
+        const plan::BlockPlan& block = plan_.blocks[b];
+        for (std::size_t s = 0; s < block.steps.size(); ++s) {
+            const plan::Step& step = block.steps[s];
+            const std::optional<LinearStep>& linear = schedule.blocks[b].steps[s].linear;
+            const Group group = linear ? stored_weights(block, *linear) : Group{};
+            const Group* key = nullptr;
+            if (!group.empty()) {
+                key = &transposed_.try_emplace(group, linear->transposed).first->first;
+            }
+            std::vector<plan::ValueId> inputs =
+                step.compute ? step.compute->inputs : std::vector<plan::ValueId>{step.collective->input};
+            for (const plan::ValueId input : inputs) {
+                const plan::Value& value = block.values[static_cast<std::size_t>(input)];
+                if (value.kind != plan::ValueKind::parameter) {
+                    continue;
+                }
+                const bool weight =
+                    key != nullptr && std::find(group.begin(), group.end(), value.stored) != group.end();
+                if (!weight || group_of.try_emplace(value.stored, key).first->second != key) {
+                    plain.insert(value.stored);
+                }
+            }
+        }
+    }
+    const auto has_plain = [&](const Group& group) {
+        return std::any_of(group.begin(), group.end(), [&](int stored) { return plain.contains(stored); });
+    };
+    for (bool changed = true; changed;) {  // a group with a plain member makes its other members plain
+        changed = false;
+        for (auto it = transposed_.begin(); it != transposed_.end();) {
+            if (has_plain(it->first)) {
+                plain.insert(it->first.begin(), it->first.end());
+                it = transposed_.erase(it);
+                changed = true;
+            } else {
+                ++it;
+            }
+        }
+    }
+}
+
+void ParameterStore::load_plain(int stored, std::int64_t rank, const WeightSource& source, Allocator& allocator) {
+    const plan::StoredTensor& tensor = plan_.stored[static_cast<std::size_t>(stored)];
+    const model::Parameter& parameter = plan_.graph.parameters[static_cast<std::size_t>(tensor.parameter)];
+    const auto ranges = partition::local_ranges(tensor.layout, tensor.shape, plan_.mesh.refined(), rank);
+    for (const int layer : tensor.layers) {
+        Buffer buffer(allocator, Category::parameters, tensor.bytes_per_device);
+        source.fill(parameter, layer, ranges, buffer.view(tensor.dtype, tensor.local_shape));
+        plain_[static_cast<std::size_t>(stored)].push_back(std::move(buffer));
+    }
+}
+
+void ParameterStore::load_group(const Group& group, std::int64_t rank, const kernels::Kernels& kernels,
+                                const WeightSource& source, Allocator& allocator) {
+    const plan::StoredTensor& first = plan_.stored[static_cast<std::size_t>(group.front())];
+    const bool transposed = transposed_.at(group);
+    const std::size_t output_dim = transposed ? 1 : 0;
+    tensor::Shape shape = first.local_shape;
+    shape[output_dim] = 0;
+    std::int64_t bytes = 0;
+    for (const int stored : group) {
+        shape[output_dim] += plan_.stored[static_cast<std::size_t>(stored)].local_shape[output_dim];
+        bytes += plan_.stored[static_cast<std::size_t>(stored)].bytes_per_device;
+    }
+    for (const int layer : first.layers) {
+        const Buffer buffer(allocator, Category::scratch, bytes);
+        const tensor::View whole = buffer.view(first.dtype, shape);
+        std::int64_t outputs = 0;
+        for (const int stored : group) {
+            const plan::StoredTensor& tensor = plan_.stored[static_cast<std::size_t>(stored)];
+            const model::Parameter& parameter = plan_.graph.parameters[static_cast<std::size_t>(tensor.parameter)];
+            const auto ranges = partition::local_ranges(tensor.layout, tensor.shape, plan_.mesh.refined(), rank);
+            if (transposed && group.size() > 1) {
+                const Buffer part(allocator, Category::scratch, tensor.bytes_per_device);
+                source.fill(parameter, layer, ranges, part.view(tensor.dtype, tensor.local_shape));
+                copy_columns(part.view(tensor.dtype, tensor.local_shape), whole, outputs);
+            } else {
+                std::byte* data =
+                    whole.data + outputs * tensor.local_shape[1 - output_dim] * tensor::size_of(tensor.dtype);
+                source.fill(parameter, layer, ranges, {data, tensor.dtype, tensor.local_shape});
+            }
+            outputs += tensor.local_shape[output_dim];
+        }
+        Prepared prepared;
+        prepared.weight =
+            kernels.prepare(whole, transposed ? kernels::WeightOrder::in_out : kernels::WeightOrder::out_in);
+        prepared.logical = Reservation(allocator, Category::parameters, bytes);
+        prepared.padding = Reservation(allocator, Category::scratch,
+                                       std::max<std::int64_t>(0, prepared.weight->packed_bytes() - bytes));
+        prepared_[group].push_back(std::move(prepared));
+    }
+}
+
+tensor::ConstView ParameterStore::plain(int stored, int layer) const {
+    const plan::StoredTensor& tensor = plan_.stored[static_cast<std::size_t>(stored)];
+    const std::vector<Buffer>& instances = plain_[static_cast<std::size_t>(stored)];
+    if (instances.empty()) {
+        return {nullptr, tensor.dtype, tensor.local_shape};
+    }
+    return instances[instance_of(tensor, layer)].view(tensor.dtype, tensor.local_shape);
+}
+
+const kernels::Weight* ParameterStore::prepared(const plan::BlockPlan& block, const LinearStep& linear,
+                                                int layer) const {
+    const Group group = stored_weights(block, linear);
+    const auto found = group.empty() ? prepared_.end() : prepared_.find(group);
+    if (found == prepared_.end()) {
+        return nullptr;
+    }
+    const plan::StoredTensor& first = plan_.stored[static_cast<std::size_t>(group.front())];
+    return found->second[instance_of(first, layer)].weight.get();
+}
+
+}  // namespace shardplan::exec

@@ -1,0 +1,49 @@
+// The parameters of one rank: its shards, loaded from a source of weights. A weight never exists twice: those that only
+// linears use, as they are stored, are kept prepared for the kernels (several that one step multiplies with, as one
+// matrix); all others (gathered, looked up, added) are kept plain.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "exec/buffer.h"
+#include "exec/schedule.h"
+#include "exec/weights.h"
+#include "kernels/kernels.h"
+
+namespace shardplan::exec {
+
+class ParameterStore {
+public:
+    /// Counts StoredTensor::bytes_per_device of each instance as parameters; what preparing adds, and the copies while
+    /// loading, as scratch. plan and schedule must outlive it.
+    ParameterStore(const plan::Plan& plan, const Schedule& schedule, std::int64_t rank, const kernels::Kernels& kernels,
+                   const WeightSource& source, Allocator& allocator);
+
+    /// The plain shard; a view without data where it is kept prepared.
+    tensor::ConstView plain(int stored, int layer) const;
+    /// The prepared matrix of all parts of a linear, one behind the other along the outputs; null where the parts are
+    /// kept plain.
+    const kernels::Weight* prepared(const plan::BlockPlan& block, const LinearStep& linear, int layer) const;
+
+private:
+    using Group = std::vector<int>;  ///< indices into Plan::stored, in order of the parts
+    struct Prepared {
+        std::unique_ptr<kernels::Weight> weight;
+        Reservation logical;
+        Reservation padding;
+    };
+
+    void find_groups(const Schedule& schedule);
+    void load_plain(int stored, std::int64_t rank, const WeightSource& source, Allocator& allocator);
+    void load_group(const Group& group, std::int64_t rank, const kernels::Kernels& kernels, const WeightSource& source,
+                    Allocator& allocator);
+
+    const plan::Plan& plan_;
+    std::map<Group, bool> transposed_;                 ///< groups that are kept prepared -> weights are [in, out]
+    std::vector<std::vector<Buffer>> plain_;           ///< per stored tensor, per instance; empty where prepared
+    std::map<Group, std::vector<Prepared>> prepared_;  ///< per instance
+};
+
+}  // namespace shardplan::exec

@@ -1,0 +1,161 @@
+#include "exec/safetensors_writer.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <stdexcept>
+
+#include "exec/checkpoint_weights.h"
+
+namespace shardplan::exec {
+namespace {
+
+std::string quoted(const std::string& text) {
+    std::string result = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            result += '\\';
+        }
+        if (static_cast<unsigned char>(c) < 0x20) {
+            result += fmt::format("\\u{:04x}", static_cast<int>(c));
+        } else {
+            result += c;
+        }
+    }
+    return result + '"';
+}
+
+/// Padded with blanks so that the data begins at a multiple of 8, as the format recommends.
+std::string header_of(const std::vector<TensorToWrite>& tensors) {
+    std::string header = "{\"__metadata__\":{\"format\":\"pt\"}";
+    std::int64_t offset = 0;
+    for (const TensorToWrite& tensor : tensors) {
+        const std::int64_t end = base::checked_add(offset, tensor::byte_count(tensor.shape, tensor.dtype));
+        header += fmt::format(",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted(tensor.name),
+                              tensor::safetensors_name(tensor.dtype), fmt::join(tensor.shape, ","), offset, end);
+        offset = end;
+    }
+    header += '}';
+    header.append((8 - header.size() % 8) % 8, ' ');
+    return header;
+}
+
+/// A file that vanishes unless it is completed.
+class NewFile {
+public:
+    explicit NewFile(const std::string& path)
+        : path_(path), beside_(path + ".part"), file_(std::fopen(beside_.c_str(), "wb")) {
+        if (file_ == nullptr) {
+            fail();
+        }
+    }
+    NewFile(const NewFile&) = delete;
+    NewFile& operator=(const NewFile&) = delete;
+    ~NewFile() {
+        if (file_ != nullptr) {
+            std::fclose(file_);
+            std::remove(beside_.c_str());
+        }
+    }
+
+    void write(const void* data, std::size_t bytes) {
+        if (bytes > 0 && std::fwrite(data, 1, bytes, file_) != bytes) {
+            fail();
+        }
+    }
+    void complete() {
+        std::FILE* file = std::exchange(file_, nullptr);
+        const bool closed = std::fclose(file) == 0;
+        if (!closed || std::rename(beside_.c_str(), path_.c_str()) != 0) {
+            const int error = errno;
+            std::remove(beside_.c_str());
+            errno = error;
+            fail();
+        }
+    }
+
+private:
+    [[noreturn]] void fail() const {
+        throw std::runtime_error(fmt::format("{} cannot be written: {}", path_, std::strerror(errno)));
+    }
+    std::string path_;
+    std::string beside_;
+    std::FILE* file_;
+};
+
+/// Puts a part (row-major elements of `size` bytes) into its places in the stored tensor.
+void place_part(const model::Parameter& parameter, std::int64_t size, const std::vector<std::byte>& part,
+                std::vector<std::byte>& stored) {
+    const std::byte* source = part.data();
+    for (const Run& run : stored_runs(parameter, whole_ranges(parameter.shape))) {
+        std::memcpy(stored.data() + run.begin * size, source, static_cast<std::size_t>(run.count * size));
+        source += run.count * size;
+    }
+}
+
+std::vector<std::byte> stored_tensor(const std::vector<const model::Parameter*>& parts, int layer, tensor::DType dtype,
+                                     const WeightSource& source) {
+    const std::int64_t size = tensor::size_of(dtype);
+    std::vector<std::byte> stored(static_cast<std::size_t>(tensor::byte_count(parts.front()->stored_shape, dtype)));
+    for (const model::Parameter* part : parts) {
+        std::vector<std::byte> values(static_cast<std::size_t>(tensor::byte_count(part->shape, dtype)));
+        source.fill(*part, layer, whole_ranges(part->shape), {values.data(), dtype, part->shape});
+        place_part(*part, size, values, stored);
+    }
+    return stored;
+}
+
+}  // namespace
+
+void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors) {
+    NewFile file(path);
+    const std::string header = header_of(tensors);
+    const auto length = static_cast<std::uint64_t>(header.size());
+    file.write(&length, sizeof length);
+    file.write(header.data(), header.size());
+    for (const TensorToWrite& tensor : tensors) {
+        const std::vector<std::byte> data = tensor.data();
+        if (std::ssize(data) != tensor::byte_count(tensor.shape, tensor.dtype)) {
+            throw std::logic_error(
+                fmt::format("{}: {} bytes for shape {}", tensor.name, data.size(), tensor::to_string(tensor.shape)));
+        }
+        file.write(data.data(), data.size());
+    }
+    file.complete();
+}
+
+void save_weights(const std::string& directory, const model::Graph& graph, tensor::DType dtype,
+                  const WeightSource& source) {
+    std::map<std::string, std::vector<const model::Parameter*>> parts;  // by pattern of the checkpoint name
+    std::map<std::string, std::pair<std::string, int>> tensors;         // name -> pattern, layer
+    for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
+        const model::Parameter& parameter = graph.parameters[p];
+        parts[parameter.name].push_back(&parameter);
+        for (const int layer : model::layers_of(graph, static_cast<int>(p))) {
+            tensors[model::name_in_layer(parameter.name, layer)] = {parameter.name, layer};
+        }
+    }
+    std::vector<TensorToWrite> list;
+    for (const auto& [name, place] : tensors) {
+        const auto& own = parts.at(place.first);
+        list.push_back({name, dtype, own.front()->stored_shape, [&own, layer = place.second, dtype, &source] {
+                            return stored_tensor(own, layer, dtype, source);
+                        }});
+    }
+    std::filesystem::create_directories(directory);
+    write_safetensors((std::filesystem::path(directory) / "model.safetensors").string(), list);
+}
+
+void write_logits(const std::string& path, const FloatTensor& logits) {
+    write_safetensors(path, {{"logits", tensor::DType::f32, logits.shape, [&] {
+                                  const auto bytes = std::as_bytes(std::span(logits.values));
+                                  return std::vector<std::byte>(bytes.begin(), bytes.end());
+                              }}});
+}
+
+}  // namespace shardplan::exec

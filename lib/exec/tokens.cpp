@@ -1,0 +1,31 @@
+#include "exec/tokens.h"
+
+#include "base/checked.h"
+#include "base/hash.h"
+
+namespace shardplan::exec {
+
+TokenBatch TokenBatch::slice(base::Interval tokens) const {
+    TokenBatch result{batch, tokens.size(), {}};
+    for (std::int64_t b = 0; b < batch; ++b) {
+        const auto row = ids.begin() + static_cast<std::ptrdiff_t>(b * length);
+        result.ids.insert(result.ids.end(), row + static_cast<std::ptrdiff_t>(tokens.begin),
+                          row + static_cast<std::ptrdiff_t>(tokens.end));
+    }
+    return result;
+}
+
+TokenBatch seeded_tokens(std::uint64_t seed, std::int64_t batch, std::int64_t length, std::int64_t vocab) {
+    TokenBatch tokens{batch, length, {}};
+    tokens.ids.reserve(static_cast<std::size_t>(base::checked_mul(batch, length)));
+    for (std::int64_t b = 0; b < batch; ++b) {
+        const std::uint64_t row = base::splitmix64(base::splitmix64(seed) + static_cast<std::uint64_t>(b));
+        for (std::int64_t t = 0; t < length; ++t) {
+            const std::uint64_t bits = base::splitmix64(row ^ static_cast<std::uint64_t>(t));
+            tokens.ids.push_back(static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(vocab)));
+        }
+    }
+    return tokens;
+}
+
+}  // namespace shardplan::exec

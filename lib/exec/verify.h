@@ -1,0 +1,69 @@
+// The whole of `run`: executes a plan on all ranks of a world, compares its logits with those of the unsharded model on
+// rank 0, and puts predicted and counted traffic and memory next to each other. Prints nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "exec/compare.h"
+#include "exec/counts.h"
+#include "exec/executor.h"
+#include "kernels/kernels.h"
+#include "plan/plan.h"
+#include "tensor/checkpoint.h"
+
+namespace shardplan::exec {
+
+struct RunOptions {
+    std::uint64_t seed = 0;       ///< of weights and tokens
+    std::uint64_t plan_hash = 0;  ///< must be the same on all ranks
+    kernels::KernelSet kernels = kernels::KernelSet::onednn;
+    std::optional<tensor::Checkpoint> checkpoint;  ///< instead of seeded weights
+    std::optional<TokenBatch> tokens;              ///< instead of seeded ids: tokens_needed(plan, options) per sequence
+    std::int64_t steps = 4;  ///< decode: measured steps after the prompt, limited by the cache; prefill: runs
+    bool verify = true;
+    std::string save_weights;  ///< directory; empty = no
+    std::string logits_file;   ///< empty = no
+    int threads = 0;           ///< of each rank's kernels; 0 = as OpenMP decides
+    bool poison = false;       ///< fill new memory with NaN
+};
+
+/// Longest time over the ranks for one kind of step, summed over the measured steps of the model.
+struct RunReport {
+    bool passed = false;                     ///< everything below is as it should be; the same on all ranks
+    std::vector<diag::Diagnostic> problems;  ///< of checkpoint and tokens; then nothing was run
+    std::string kernels;                     ///< Kernels::describe()
+    std::int64_t ranks = 1;
+    std::int64_t executed_steps = 0;
+    std::int64_t measured_steps = 0;  ///< the last ones
+    bool verified = false;
+    Comparison comparison;              ///< on rank 0
+    std::vector<TrafficCount> traffic;  ///< over all executed steps
+    std::vector<MemoryCount> memory;
+    std::int64_t scratch_bytes = 0;    ///< peak of kernel scratch, highest of the ranks
+    std::vector<StepTime> times;       ///< of the measured steps; each the highest of the ranks
+    std::vector<double> step_seconds;  ///< per measured step, highest of the ranks
+    double load_seconds = 0.0;
+    double reference_seconds = 0.0;  ///< on rank 0
+};
+
+/// Steps that will be measured: options.steps, in decode at most what the cache has room for after the prompt.
+std::int64_t measured_steps(const plan::Plan& plan, std::int64_t wanted);
+
+/// Tokens per sequence: the prompt's, in decode also those of the measured steps. The sequence_length that the
+/// reference plan needs.
+std::int64_t tokens_needed(const plan::Plan& plan, std::int64_t steps);
+
+/// Prefill: the plan is run on the tokens and all logits are compared. Decode: the prompt (sequence_length tokens) is
+/// fed token by token through the same plan, then the measured steps; every measured step's logits are compared with
+/// the unsharded model's at that position.
+/// `reference`: the same model as prefill of tokens_needed() tokens without cache on a mesh of one device; only used
+/// on rank 0 when options.verify. Collective. Throws where ranks hold different plans or the world has another size
+/// than the mesh; exceptions on a single rank pass through, the caller must end the others.
+RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, comm::World& world,
+                         const RunOptions& options);
+
+}  // namespace shardplan::exec
