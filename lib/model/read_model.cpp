@@ -43,6 +43,9 @@ std::string read_type(const ConfigValue& config, const Source& source, diag::Dia
         if (!source.nested_key.empty() && is_llava) {
             return "llama";
         }
+        if (!source.nested_key.empty() && outer != nullptr && outer->string() != nullptr) {
+            return *outer->string();
+        }
         diagnostics.report(
             "SP2001", "the config has no model_type, so the form of its layers is not known", source.config->pointer,
             "give a Hugging Face config.json; supported model types: " + joined(supported_model_types()));
@@ -99,10 +102,26 @@ void read_dtype(FieldReader& fields, const ConfigValue& outer, ModelSpec& model)
     model.stored_dtype = *dtype;
 }
 
+/// Buffers that old checkpoints hold, and the second copy of a tied embedding.
+void add_ignored_names(ModelSpec& model) {
+    model.names.ignored.emplace_back(R"(.*rotary_emb\.inv_freq)");
+    if (!model.tied_embeddings) {
+        return;
+    }
+    std::string pattern;
+    for (const char c : model.names.lm_head) {
+        pattern += c == '.' ? "\\." : std::string(1, c);
+    }
+    model.names.ignored.push_back(pattern + R"(\.weight)");
+}
+
 void add_notes(const ConfigValue& config, const Source& source, ModelSpec& model) {
     if (!source.nested_key.empty()) {
         model.notes.push_back(fmt::format(
             "only the text decoder ({}) is planned; other parts of the model are left out", source.nested_key));
+    }
+    if (source.config->find("hidden_dim") != nullptr || source.config->find("ffn_embed_dim") != nullptr) {
+        model.notes.emplace_back("some fields have the names of llm-analysis instead of Hugging Face's");
     }
     for (const ConfigValue* place : {source.config, &config}) {
         const ConfigValue* quantization = place->find("quantization_config");
@@ -155,6 +174,7 @@ std::optional<ModelSpec> read_model(const ConfigValue& config, diag::Diagnostics
     model.model_type = type;
     family->read(fields, model);
     read_dtype(fields, config, model);
+    add_ignored_names(model);
     add_notes(config, source, model);
     return fields.ok() ? std::optional<ModelSpec>(std::move(model)) : std::nullopt;
 }

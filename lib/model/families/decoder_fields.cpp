@@ -112,11 +112,30 @@ void set_qkv_bias(ModelSpec& model, bool bias) {
     model.attention.v_bias = bias;
 }
 
-void set_linear_bias(ModelSpec& model, bool bias) {
+void set_attention_bias(ModelSpec& model, bool bias) {
     set_qkv_bias(model, bias);
     model.attention.out_bias = bias;
+}
+
+void set_mlp_bias(ModelSpec& model, bool bias) {
     model.mlp.up_bias = bias;
     model.mlp.down_bias = bias;
+}
+
+void set_linear_bias(ModelSpec& model, bool bias) {
+    set_attention_bias(model, bias);
+    set_mlp_bias(model, bias);
+}
+
+void set_rope(FieldReader& fields, ModelSpec& model, std::int64_t rotary_dim, double theta) {
+    RopeDefaults defaults;
+    defaults.theta = theta;
+    defaults.max_positions = model.max_positions;
+    model.attention.rope = read_rope(fields, rotary_dim, defaults);
+}
+
+std::int64_t read_window(FieldReader& fields, std::int64_t if_absent) {
+    return fields.is_null({"sliding_window"}) ? 0 : fields.size_or({"sliding_window"}, if_absent);
 }
 
 void set_windows(FieldReader& fields, ModelSpec& model, std::int64_t window,
@@ -159,10 +178,13 @@ void use_llama_names(ModelSpec& model) {
     n.pre_mlp_norm = "model.layers.{}.post_attention_layernorm";
     n.final_norm = "model.norm";
     n.lm_head = "lm_head";
-    n.ignored.emplace_back(R"(model\.layers\.\d+\.self_attn\.rotary_emb\.inv_freq)");
-    if (model.tied_embeddings) {
-        n.ignored.emplace_back(R"(lm_head\.weight)");
-    }
+}
+
+void set_head_norms(ModelSpec& model) {
+    model.attention.qk_norm = QkNorm::per_head;
+    model.attention.qk_norm_spec = model.norm;
+    model.names.q_norm = "model.layers.{}.self_attn.q_norm";
+    model.names.k_norm = "model.layers.{}.self_attn.k_norm";
 }
 
 void unsupported_feature(FieldReader& fields, const ModelSpec& model, FieldReader::Keys keys, std::string_view what) {

@@ -38,7 +38,12 @@ std::string known_activation(FieldReader& fields, FieldReader::Keys keys, std::s
 std::int64_t partial_rotary_dim(FieldReader& fields, const ModelSpec& model, double fallback);
 
 void set_qkv_bias(ModelSpec& model, bool bias);
-void set_linear_bias(ModelSpec& model, bool bias);  ///< q, k, v, out, up, down
+void set_attention_bias(ModelSpec& model, bool bias);  ///< q, k, v, out
+void set_mlp_bias(ModelSpec& model, bool bias);        ///< gate, up, down
+void set_linear_bias(ModelSpec& model, bool bias);     ///< q, k, v, out, up, down
+
+/// sliding_window; null = 0 (all keys), absent = `if_absent`.
+std::int64_t read_window(FieldReader& fields, std::int64_t if_absent);
 
 /// Windows of `window` keys in the layers for which `sliding` holds; layer_types of the config decides when present.
 void set_windows(FieldReader& fields, ModelSpec& model, std::int64_t window,
@@ -46,6 +51,24 @@ void set_windows(FieldReader& fields, ModelSpec& model, std::int64_t window,
 
 /// model.embed_tokens, model.layers.{}.self_attn.q_proj, .mlp.gate_proj ...: llama and all that follow it.
 void use_llama_names(ModelSpec& model);
+
+/// rope over `rotary_dim` dimensions; model.max_positions must have been read.
+void set_rope(FieldReader& fields, ModelSpec& model, std::int64_t rotary_dim, double theta = 10000.0);
+
+/// transformer.wte, transformer.h.{}.attn.c_attn ...: gpt2 and gpt_bigcode.
+void use_gpt2_names(ModelSpec& model);
+
+/// Norms over each head of q and k, of the kind of model.norm, under q_norm and k_norm of self_attn.
+void set_head_norms(ModelSpec& model);
+
+/// use_sliding_window, max_window_layers and sliding_window of Qwen.
+void read_qwen_windows(FieldReader& fields, ModelSpec& model);
+
+/// What all of Gemma shares; reads sizes with `defaults`.
+void read_gemma_fields(FieldReader& fields, ModelSpec& model, const SizeDefaults& defaults);
+void use_gemma2_norms(ModelSpec& model);
+/// The soft caps (0 = none by default) and query_pre_attn_scalar.
+void read_soft_caps(FieldReader& fields, ModelSpec& model, double attention, double logits);
 
 /// SP2002 at `keys`: "`what`" of this family is not supported.
 void unsupported_feature(FieldReader& fields, const ModelSpec& model, FieldReader::Keys keys, std::string_view what);

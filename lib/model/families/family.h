@@ -34,6 +34,7 @@ void read_glm(FieldReader& fields, ModelSpec& model);
 void read_glm4(FieldReader& fields, ModelSpec& model);
 void read_gpt2(FieldReader& fields, ModelSpec& model);
 void read_gpt_bigcode(FieldReader& fields, ModelSpec& model);
+void read_gpt_neo(FieldReader& fields, ModelSpec& model);
 void read_gpt_neox(FieldReader& fields, ModelSpec& model);
 void read_gptj(FieldReader& fields, ModelSpec& model);
 void read_granite(FieldReader& fields, ModelSpec& model);
