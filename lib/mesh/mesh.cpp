@@ -152,6 +152,10 @@ bool fill_wildcard(std::vector<Axis>& axes, std::optional<std::int64_t> devices,
                            "give mesh.devices, or the size itself");
         return false;
     }
+    if (*devices < 1) {
+        diagnostics.report("SP3003", fmt::format("the number of devices must be at least 1, got {}", *devices), pointer);
+        return false;
+    }
     if (*devices % product != 0) {
         diagnostics.report(
             "SP3002",

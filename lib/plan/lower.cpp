@@ -123,7 +123,11 @@ private:
             return;
         }
         statistics_cost(candidate, scored);
-        for (std::size_t i = 0; i < op_.inputs.size() && !(best_.bytes < scored.bytes); ++i) {
+        const bool compares_weight_uses = op_.kind == OpKind::linear;
+        for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
+            if (best_.bytes < scored.bytes && !compares_weight_uses) {
+                return;
+            }
             Layout needed = operand_layout(rule_.inputs[i], candidate, builder_.tensor(op_.inputs[i]).shape, mesh_);
             needed.pending = candidate.passed_pending;
             if (!is_consistent(needed) || !divides(needed, builder_.tensor(op_.inputs[i]).shape, mesh_)) {
@@ -133,9 +137,6 @@ private:
             scored.bytes += nearest.bytes;
             scored.collectives += nearest.collectives;
             scored.inputs.push_back(needed);
-        }
-        if (scored.inputs.size() < op_.inputs.size()) {
-            return;
         }
         scored.work = local_work(candidate);
         scored.candidate = std::move(candidate);
@@ -210,7 +211,7 @@ private:
         for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
             const BlockBuilder::Nearest nearest = builder_.nearest(op_.inputs[i], best_.inputs[i]);
             inputs.push_back(builder_.reshard(nearest.value, best_.inputs[i],
-                                              fmt::format("{} for {}", builder_.tensor(op_.inputs[i]).name, op_.name)));
+                                              "for " + op_.name));
         }
         const AxisList statistics = statistical_axes(rule_, best_.candidate);
         ValueId output = -1;
@@ -222,7 +223,7 @@ private:
             output = emit_plain(inputs);
         }
         if (ask_->strength == Ask::Strength::enforce) {
-            builder_.reshard(output, ask_->layout, fmt::format("{} as asked", builder_.tensor(op_.output).name));
+            builder_.reshard(output, ask_->layout, "as its spec asks");
         }
         record_weight_use(inputs);
     }
@@ -284,7 +285,7 @@ private:
         shape.back() = 2;
         const ValueId partial = builder_.add_auxiliary(op_.name + ".statistics", layout, shape, tensor::DType::f64);
         builder_.compute(step(ComputeKind::norm_statistics, {inputs.front()}, {partial}));
-        const ValueId whole = builder_.reduce(partial, CollectiveKind::all_reduce, axes, "statistics of " + op_.name);
+        const ValueId whole = builder_.reduce(partial, CollectiveKind::all_reduce, axes, "for " + op_.name);
         const ValueId output = builder_.add_value(op_.output, best_.output, ValueKind::activation);
         std::vector<ValueId> operands = {inputs.front(), whole};
         operands.insert(operands.end(), inputs.begin() + 1, inputs.end());
@@ -308,7 +309,7 @@ private:
         ComputeStep partial = step(ComputeKind::attention_partial, inputs, {o, m, l});
         partial.flops = flops();
         builder_.compute(std::move(partial));
-        const std::string reason = "softmax of " + op_.name;
+        const std::string reason = "for the softmax of " + op_.name;
         const ValueId m_all = builder_.reduce(m, CollectiveKind::all_reduce_max, axes, reason);
         const ValueId scaled = builder_.add_auxiliary(op_.name + ".rescaled", rows, shape, f32);
         builder_.compute(step(ComputeKind::softmax_rescale, {l, m, m_all}, {scaled}));

@@ -1,0 +1,13 @@
+// One function per subcommand; each in a file of its own.
+#pragma once
+
+#include "arguments.h"
+#include "exit_code.h"
+
+namespace shardplan::app {
+
+ExitCode plan_command(const Arguments& arguments);
+ExitCode run_command(const Arguments& arguments, int argc, char** argv);
+ExitCode version_command(const Arguments& arguments);
+
+}  // namespace shardplan::app

@@ -1,0 +1,41 @@
+// Where results and messages go: standard output or a file, standard error, with or without colour.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "arguments.h"
+#include "config/document.h"
+#include "diag/diagnostic.h"
+#include "exit_code.h"
+#include "report/diagnostics_text.h"
+#include "report/style.h"
+
+namespace shardplan::app {
+
+enum class Stream : std::uint8_t { output, error, file };
+
+/// NO_COLOR (not empty) switches off, FORCE_COLOR and CLICOLOR_FORCE on, --color outranks both; else colour on a
+/// terminal that is not "dumb".
+report::Style style_for(const Arguments& arguments, Stream stream);
+
+/// Calls `write` with standard output, or with a file beside `output.file` that is renamed when complete.
+/// Throws UsageError when the file cannot be written.
+void write_output(const Output& output, const std::function<void(std::ostream&)>& write);
+
+/// The texts of the documents, for source lines under messages.
+report::Sources sources_of(const std::vector<config::Document>& documents);
+
+/// Diagnostics as text on standard error; notes are left out, with -q warnings too.
+void print_diagnostics(const diag::Diagnostics& diagnostics, const std::vector<config::Document>& documents,
+                       const Arguments& arguments);
+
+/// 2 when something could not be read at all, 1 for any other error, else 0.
+ExitCode code_for(const diag::Diagnostics& diagnostics);
+
+/// True when standard error is a terminal and not a CI log.
+bool shows_progress();
+
+}  // namespace shardplan::app

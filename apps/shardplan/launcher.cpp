@@ -1,0 +1,47 @@
+#include "launcher.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <vector>
+
+namespace shardplan::app {
+
+std::string mpirun_line(const Arguments& arguments, std::int64_t ranks) {
+    return fmt::format("mpirun -n {} {} run {}", ranks, arguments.program, arguments.job);
+}
+
+ExitCode launch_mpirun(std::int64_t ranks, int argc, char** argv) {
+    constexpr std::int64_t most_ranks = 4096;
+    if (ranks > most_ranks) {
+        throw UsageError(fmt::format("the mesh has {} devices; shardplan starts at most {} ranks on one host by itself",
+                                     ranks, most_ranks));
+    }
+    if (geteuid() == 0 && std::getenv("OMPI_ALLOW_RUN_AS_ROOT") == nullptr) {
+        throw UsageError(
+            "mpirun refuses to run as root: use another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
+    }
+    std::vector<std::string> words = {"mpirun", "-q", "-n", std::to_string(ranks)};
+    if (ranks > sysconf(_SC_NPROCESSORS_ONLN)) {
+        words.insert(words.end(), {"--oversubscribe", "--mca", "mpi_yield_when_idle", "1"});
+    } else if (ranks == 1) {
+        words.insert(words.end(), {"--bind-to", "none"});
+    }
+    words.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
+    words.insert(words.end(), argv + 1, argv + argc);
+    std::vector<char*> pointers;
+    for (std::string& word : words) {
+        pointers.push_back(word.data());
+    }
+    pointers.push_back(nullptr);
+    execvp(pointers.front(), pointers.data());
+    throw UsageError(fmt::format("cannot start mpirun: {}", std::strerror(errno)));
+}
+
+}  // namespace shardplan::app

@@ -1,0 +1,39 @@
+#include <csignal>
+#include <exception>
+#include <iostream>
+
+#include "commands.h"
+
+namespace shardplan::app {
+namespace {
+
+ExitCode dispatch(const Arguments& arguments, int argc, char** argv) {
+    switch (arguments.command) {
+        case Command::plan: return plan_command(arguments);
+        case Command::run: return run_command(arguments, argc, argv);
+        case Command::version: return version_command(arguments);
+    }
+    return ExitCode::internal;
+}
+
+}  // namespace
+}  // namespace shardplan::app
+
+int main(int argc, char** argv) {
+    using namespace shardplan::app;
+    std::signal(SIGINT, [](int) { std::_Exit(value_of(ExitCode::interrupted)); });
+    try {
+        const Parsed parsed = parse_arguments(argc, argv);
+        if (parsed.help) {
+            std::cout << *parsed.help;
+            return 0;
+        }
+        return value_of(dispatch(parsed.arguments, argc, argv));
+    } catch (const UsageError& error) {
+        std::cerr << "shardplan: " << error.what() << "\nRun 'shardplan --help' for the options.\n";
+        return value_of(ExitCode::failure);
+    } catch (const std::exception& error) {
+        std::cerr << "shardplan: internal error: " << error.what() << '\n';
+        return value_of(ExitCode::internal);
+    }
+}

@@ -1,0 +1,69 @@
+#include <iostream>
+#include <stdexcept>
+
+#include "commands.h"
+#include "console.h"
+#include "planned_job.h"
+#include "report/plan_json.h"
+#include "report/plan_text.h"
+#include "report/shards_text.h"
+
+namespace shardplan::app {
+namespace {
+
+/// --rank and --shards: a question about the plan instead of the plan.
+ExitCode answer(const Arguments& arguments, const plan::Plan& plan) {
+    if (arguments.rank && *arguments.rank >= plan.job.mesh.device_count()) {
+        throw UsageError("--rank takes a rank of the mesh, 0 to " + std::to_string(plan.job.mesh.device_count() - 1));
+    }
+    ExitCode code = ExitCode::fine;
+    const Output& output = arguments.outputs.front();
+    const report::Style style = style_for(arguments, output.file.empty() ? Stream::output : Stream::file);
+    write_output(output, [&](std::ostream& out) {
+        if (arguments.rank) {
+            report::write_rank_text(out, plan, *arguments.rank, style);
+        }
+        if (!arguments.shards.empty()) {
+            const auto result = report::write_shards_text(out, plan, arguments.shards, style);
+            code = result == report::ShardsResult::not_found ? ExitCode::failure : code;
+        }
+    });
+    return code;
+}
+
+void write_plan(const Arguments& arguments, const Output& output, const PlannedJob& planned) {
+    const report::Style style = style_for(arguments, output.file.empty() ? Stream::output : Stream::file);
+    write_output(output, [&](std::ostream& out) {
+        if (output.format == Format::json) {
+            report::write_plan_json(out, *planned.plan, planned.diagnostics.all());
+        } else {
+            report::write_plan_text(out, *planned.plan, planned.diagnostics.all(), sources_of(planned.documents),
+                                    style);
+        }
+    });
+}
+
+}  // namespace
+
+ExitCode plan_command(const Arguments& arguments) {
+    const PlannedJob planned = plan_job(arguments);
+    if (!planned.plan) {
+        for (const Output& output : arguments.outputs) {
+            if (output.format == Format::json) {
+                write_output(
+                    output, [&](std::ostream& out) { report::write_diagnostics_json(out, planned.diagnostics.all()); });
+            }
+        }
+        print_diagnostics(planned.diagnostics, planned.documents, arguments);
+        return code_for(planned.diagnostics);
+    }
+    if (arguments.rank || !arguments.shards.empty()) {
+        return answer(arguments, *planned.plan);
+    }
+    for (const Output& output : arguments.outputs) {
+        write_plan(arguments, output, planned);
+    }
+    return ExitCode::fine;
+}
+
+}  // namespace shardplan::app

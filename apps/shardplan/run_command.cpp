@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <stdexcept>
+#include <thread>
+
+#include "comm/communicator.h"
+#include "commands.h"
+#include "config/safetensors.h"
+#include "config/token_file.h"
+#include "console.h"
+#include "launcher.h"
+#include "planned_job.h"
+#include "report/plan_json.h"
+#include "report/run_text.h"
+#include "run_result.h"
+
+namespace shardplan::app {
+namespace {
+
+/// The unsharded model that the run is compared with: the same job on a mesh of one device.
+std::optional<plan::Plan> reference_plan(const plan::Plan& plan, std::int64_t tokens) {
+    plan::Job job = plan.job;
+    std::vector<mesh::Axis> axes = job.mesh.axes();
+    for (mesh::Axis& axis : axes) {
+        axis.size = 1;
+    }
+    job.mesh = mesh::Mesh(axes);
+    job.provider = backend::ProviderChoice::local;
+    job.workload.mode = model::Mode::prefill;
+    job.workload.sequence_length = tokens;
+    job.workload.cache_length = 0;
+    diag::Diagnostics diagnostics;
+    return plan::make_plan(job, diagnostics);
+}
+
+/// Cores this process may use, shared among the ranks of this host.
+int threads_per_rank(const Arguments& arguments, const comm::World& world) {
+    if (arguments.threads > 0) {
+        return arguments.threads;
+    }
+    const auto allowed = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+    const std::int64_t fair = std::max<std::int64_t>(1, sysconf(_SC_NPROCESSORS_ONLN) / world.local_size());
+    return static_cast<int>(std::min(allowed, fair));
+}
+
+class Run {
+public:
+    Run(const Arguments& arguments, comm::World& world) : arguments_(arguments), world_(world) {}
+
+    ExitCode go() {
+        PlannedJob planned = read();
+        if (!planned.plan) {
+            return refuse(planned, code_for(planned.diagnostics));
+        }
+        const plan::Plan& plan = *planned.plan;
+        if (plan.job.mesh.device_count() != world_.size()) {
+            if (world_.rank() == 0) {
+                std::cerr << fmt::format("shardplan: the mesh has {} devices, but {} ranks were started; type\n  {}\n",
+                                         plan.job.mesh.device_count(), world_.size(),
+                                         mpirun_line(arguments_, plan.job.mesh.device_count()));
+            }
+            return ExitCode::failure;
+        }
+        exec::RunOptions options = run_options(plan, planned.diagnostics);
+        if (planned.diagnostics.has_errors()) {
+            return refuse(planned, code_for(planned.diagnostics));
+        }
+        return execute(plan, planned, options);
+    }
+
+private:
+    /// Rank 0 alone gets standard input from mpirun; it sends the text to the others.
+    PlannedJob read() {
+        if (arguments_.job != "-") {
+            return plan_job(arguments_);
+        }
+        diag::Diagnostics diagnostics;
+        config::JobSource source;
+        source.name = "<stdin>";
+        if (world_.rank() == 0) {
+            if (const auto opened = config::open_job("-", diagnostics)) {
+                source = *opened;
+            }
+        }
+        world_.broadcast(source.text);
+        if (!world_.agree(!diagnostics.has_errors())) {
+            PlannedJob failed;
+            failed.diagnostics = std::move(diagnostics);
+            return failed;
+        }
+        return plan_job(source, arguments_.overrides);
+    }
+
+    ExitCode refuse(const PlannedJob& planned, ExitCode code) const {
+        if (world_.rank() == 0) {
+            print_diagnostics(planned.diagnostics, planned.documents, arguments_);
+        }
+        return code == ExitCode::fine ? ExitCode::failure : code;
+    }
+
+    exec::RunOptions run_options(const plan::Plan& plan, diag::Diagnostics& diagnostics) const {
+        exec::RunOptions options;
+        options.seed = arguments_.seed;
+        options.plan_hash = report::plan_hash(plan);
+        options.kernels = arguments_.kernels == "onednn" ? kernels::KernelSet::onednn : kernels::KernelSet::reference;
+        options.steps = arguments_.steps;
+        options.verify = arguments_.verify;
+        options.save_weights = arguments_.save_weights;
+        options.logits_file = arguments_.logits;
+        options.threads = threads_per_rank(arguments_, world_);
+        if (!arguments_.weights.empty()) {
+            options.checkpoint = config::read_checkpoint(arguments_.weights, diagnostics);
+        }
+        if (!arguments_.tokens.empty()) {
+            const std::int64_t length = exec::tokens_needed(plan, options.steps);
+            const auto ids = config::read_token_file(
+                arguments_.tokens, {plan.job.workload.batch_size, length, plan.job.model.vocab}, diagnostics);
+            if (ids) {
+                options.tokens = exec::TokenBatch{plan.job.workload.batch_size, length, *ids};
+            }
+        }
+        return options;
+    }
+
+    ExitCode execute(const plan::Plan& plan, const PlannedJob& planned, const exec::RunOptions& options) {
+        const auto reference = reference_plan(plan, exec::tokens_needed(plan, options.steps));
+        if (!reference) {
+            throw std::logic_error("the unsharded model has no plan, though the sharded one has");
+        }
+        const exec::RunReport run = exec::run_and_verify(plan, *reference, world_, options);
+        if (world_.rank() == 0) {
+            diag::Diagnostics problems = planned.diagnostics;
+            for (const diag::Diagnostic& problem : run.problems) {
+                problems.add(problem);
+            }
+            print_diagnostics(problems, planned.documents, arguments_);
+            if (run.problems.empty()) {
+                write(summarise(plan, run, arguments_, options.threads, options.plan_hash));
+            }
+        }
+        return run.passed ? ExitCode::fine : ExitCode::findings;
+    }
+
+    void write(const report::RunSummary& summary) const {
+        for (const Output& output : arguments_.outputs) {
+            const report::Style style = style_for(arguments_, output.file.empty() ? Stream::output : Stream::file);
+            write_output(output, [&](std::ostream& out) {
+                if (output.format == Format::json) {
+                    report::write_run_json(out, summary);
+                } else {
+                    report::write_run_text(out, summary, style);
+                }
+            });
+        }
+    }
+
+    const Arguments& arguments_;
+    comm::World& world_;
+};
+
+/// Devices of the job, to start as many ranks; 1 when the job is wrong, which the single rank then reports.
+std::int64_t ranks_to_start(const Arguments& arguments) {
+    if (arguments.ranks) {
+        return *arguments.ranks;
+    }
+    const PlannedJob planned = plan_job(arguments);
+    return planned.plan ? planned.plan->job.mesh.device_count() : 1;
+}
+
+}  // namespace
+
+ExitCode run_command(const Arguments& arguments, int argc, char** argv) {
+    if (!comm::launched_by_mpirun()) {
+        if (arguments.job == "-" && !arguments.ranks) {
+            throw UsageError("run reads a job from standard input only under mpirun, or with --ranks");
+        }
+        const std::int64_t ranks = ranks_to_start(arguments);
+        if (ranks > 1) {
+            return launch_mpirun(ranks, argc, argv);
+        }
+        const auto world = comm::make_self_world();
+        return Run(arguments, *world).go();
+    }
+    comm::Session session(argc, argv);
+    const auto world = comm::make_mpi_world();
+    Arguments with_ranks = arguments;
+    with_ranks.overrides.ranks = world->size();
+    try {
+        return Run(with_ranks, *world).go();
+    } catch (const UsageError& error) {
+        std::cerr << "shardplan: " << error.what() << '\n';
+        comm::Session::abort(value_of(ExitCode::failure));
+    } catch (const std::exception& error) {
+        std::cerr << fmt::format("shardplan: rank {}: {}\n", world->rank(), error.what());
+        comm::Session::abort(value_of(ExitCode::internal));
+    }
+}
+
+}  // namespace shardplan::app
