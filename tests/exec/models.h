@@ -1,0 +1,131 @@
+// Tiny models, jobs and plans for the tests of exec.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/document.h"
+#include "config/model_file.h"
+#include "plan/plan.h"
+
+namespace shardplan::test {
+
+inline std::string text_of(const diag::Diagnostics& diagnostics) {
+    std::string text;
+    for (const diag::Diagnostic& d : diagnostics.all()) {
+        text += fmt::format("{} {} at '{}'\n", d.code, d.message, d.pointer);
+    }
+    return text;
+}
+
+inline model::ModelSpec model_of(const std::string& json) {
+    diag::Diagnostics diagnostics;
+    const auto document = config::parse_document(json, "test", diagnostics);
+    auto model = document ? config::read_model_config(*document, diagnostics) : std::nullopt;
+    if (!model) {
+        throw std::runtime_error(text_of(diagnostics));
+    }
+    return *model;
+}
+
+/// Two layers, grouped queries; every size divides by 8 where a mesh could ask for it.
+inline model::ModelSpec tiny_llama() {
+    return model_of(R"({"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "intermediate_size": 48, "vocab_size": 64, "max_position_embeddings": 64,
+        "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false, "torch_dtype": "float32"})");
+}
+
+/// Learned positions, LayerNorm, biases, [in, out] weights, a fused QKV tensor and tied embeddings.
+inline model::ModelSpec tiny_gpt2() {
+    return model_of(R"({"model_type": "gpt2", "n_embd": 32, "n_layer": 2, "n_head": 8, "vocab_size": 64,
+        "n_positions": 64, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "torch_dtype": "float32"})");
+}
+
+/// Post-norms, soft caps, alternating windows, scaled and tied embeddings.
+inline model::ModelSpec tiny_gemma2() {
+    return model_of(R"({"model_type": "gemma2", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "head_dim": 8, "intermediate_size": 48, "vocab_size": 64, "sliding_window": 4,
+        "max_position_embeddings": 64, "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0,
+        "query_pre_attn_scalar": 8, "rms_norm_eps": 1e-6, "hidden_activation": "gelu_pytorch_tanh",
+        "torch_dtype": "float32"})");
+}
+
+/// Parallel layers, one shared norm, a fused QKV tensor per kv group.
+inline model::ModelSpec tiny_falcon() {
+    return model_of(R"({"model_type": "falcon", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 8,
+        "num_kv_heads": 4, "vocab_size": 64, "new_decoder_architecture": true, "bias": false, "alibi": false,
+        "parallel_attn": true, "torch_dtype": "float32"})");
+}
+
+/// ALiBi, LayerNorm after the embedding, biases.
+inline model::ModelSpec tiny_bloom() {
+    return model_of(R"({"model_type": "bloom", "hidden_size": 32, "n_layer": 2, "n_head": 8, "vocab_size": 64,
+        "torch_dtype": "float32"})");
+}
+
+/// Norms over all heads together and after the sublayers.
+inline model::ModelSpec tiny_olmo2() {
+    return model_of(R"({"model_type": "olmo2", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "intermediate_size": 48, "vocab_size": 64, "max_position_embeddings": 64,
+        "rms_norm_eps": 1e-6, "torch_dtype": "float32"})");
+}
+
+inline model::ModelSpec tiny_model(const std::string& family) {
+    if (family == "gpt2") {
+        return tiny_gpt2();
+    }
+    if (family == "gemma2") {
+        return tiny_gemma2();
+    }
+    if (family == "falcon") {
+        return tiny_falcon();
+    }
+    if (family == "bloom") {
+        return tiny_bloom();
+    }
+    if (family == "olmo2") {
+        return tiny_olmo2();
+    }
+    return tiny_llama();
+}
+
+inline plan::Job job_of(model::ModelSpec model, const model::Workload& workload, const std::string& axes = "dp=1") {
+    diag::Diagnostics diagnostics;
+    plan::Job job;
+    job.name = model.family;
+    job.model = std::move(model);
+    job.workload = workload;
+    const auto parsed = mesh::parse_axes(axes, "/mesh", diagnostics);
+    const auto mesh = parsed ? mesh::make_mesh(*parsed, std::nullopt, "/mesh", diagnostics) : std::nullopt;
+    if (!mesh) {
+        throw std::runtime_error(text_of(diagnostics));
+    }
+    job.mesh = *mesh;
+    return job;
+}
+
+inline plan::Plan plan_of(const plan::Job& job) {
+    diag::Diagnostics diagnostics;
+    auto plan = plan::make_plan(job, diagnostics);
+    if (!plan) {
+        throw std::runtime_error(text_of(diagnostics));
+    }
+    return *plan;
+}
+
+/// The unsharded model over `tokens` positions.
+inline plan::Plan reference_of(const plan::Job& job, std::int64_t tokens) {
+    model::Workload workload = job.workload;
+    workload.mode = model::Mode::prefill;
+    workload.sequence_length = tokens;
+    workload.cache_length = 0;
+    plan::Job reference = job_of(job.model, workload);
+    reference.provider = backend::ProviderChoice::local;
+    return plan_of(reference);
+}
+
+}  // namespace shardplan::test

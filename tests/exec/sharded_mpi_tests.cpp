@@ -1,0 +1,100 @@
+// Runs tiny models on meshes of real ranks and compares them with the unsharded model; predicted bytes and memory must
+// be those that were counted, exactly.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exec/models.h"
+#include "exec/sharded_cases.h"
+#include "exec/verify.h"
+#include "support/mpi_world.h"
+
+using namespace shardplan;
+
+namespace {
+
+plan::Job job_of(const test::ShardedCase& c) {
+    model::Workload workload;
+    workload.mode = c.mode;
+    workload.batch_size = c.batch;
+    workload.sequence_length = c.tokens;
+    workload.dtype = c.dtype;
+    plan::Job job = test::job_of(test::tiny_model(c.model), workload, c.mesh);
+    job.provider = c.provider;
+    job.options.kv_heads = c.kv_heads;
+    for (const auto& [field, axes] : c.axes) {
+        job.partition_axis.set(field, axes, "/partition_axis/" + field);
+    }
+    return job;
+}
+
+std::string text_of(const exec::RunReport& report) {
+    std::string text =
+        fmt::format("max |a-b| {:.3g}, relative rms {:.3g}, rms {:.3g}\n", report.comparison.max_absolute,
+                    report.comparison.relative_rms, report.comparison.reference_rms);
+    for (const exec::TrafficCount& row : report.traffic) {
+        text += fmt::format("{}: {} calls for {}, {} bytes for {}\n", mesh::to_string(row.kind), row.counted_calls,
+                            row.predicted_calls, row.counted_bytes, row.predicted_bytes);
+    }
+    for (const exec::MemoryCount& row : report.memory) {
+        text += fmt::format("{}: {} .. {} bytes for {}\n", exec::to_string(row.category), row.lowest, row.highest,
+                            row.predicted);
+    }
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("sharded runs equal the unsharded model, bytes and memory equal the plan's") {
+    comm::World& world = test::mpi_world();
+    int cases = 0;
+    for (const test::ShardedCase& c : test::sharded_cases()) {
+        const plan::Job job = job_of(c);
+        if (job.mesh.device_count() != world.size()) {
+            continue;
+        }
+        ++cases;
+        exec::RunOptions options;
+        options.seed = 2;
+        options.steps = 3;
+        options.kernels = c.kernels;
+        options.poison = true;
+        const plan::Plan plan = test::plan_of(job);
+        const plan::Plan reference = test::reference_of(job, exec::tokens_needed(plan, options.steps));
+        const exec::RunReport report = exec::run_and_verify(plan, reference, world, options);
+        CHECK_MESSAGE(report.passed, c.name() << "\n" << text_of(report));
+        for (const exec::TrafficCount& row : report.traffic) {
+            CHECK_MESSAGE(row.equal(), c.name());
+        }
+        for (const exec::MemoryCount& row : report.memory) {
+            CHECK_MESSAGE(row.equal(), c.name());
+        }
+    }
+    CHECK(cases > 0);
+}
+
+TEST_CASE("ranks with different plans do not start") {
+    comm::World& world = test::mpi_world();
+    const auto c = test::sharded_cases().front();
+    const plan::Plan plan = test::plan_of(job_of(c));
+    exec::RunOptions options;
+    options.plan_hash = static_cast<std::uint64_t>(world.rank());
+    CHECK_THROWS_WITH_AS(exec::run_and_verify(plan, plan, world, options), doctest::Contains("different plans"),
+                         std::runtime_error);
+}
+
+TEST_CASE("a problem on one rank ends the run on all of them in the same way") {
+    comm::World& world = test::mpi_world();
+    model::Workload workload;
+    workload.batch_size = 8;
+    workload.sequence_length = 8;
+    const plan::Job job = test::job_of(test::tiny_llama(), workload, fmt::format("dp={}", world.size()));
+    exec::RunOptions options;
+    options.tokens = exec::seeded_tokens(1, 8, world.rank() == 1 ? 7 : 8, 64);
+    const auto report = exec::run_and_verify(test::plan_of(job), test::reference_of(job, 8), world, options);
+    CHECK_FALSE(report.passed);
+    CHECK(report.executed_steps == 0);
+    CHECK(report.problems.empty() == (world.rank() != 1));
+}
