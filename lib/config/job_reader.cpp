@@ -1,0 +1,153 @@
+#include "config/job_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "config/file.h"
+#include "config/job_sections.h"
+#include "config/model_file.h"
+#include "config/object_reader.h"
+
+namespace shardplan::config {
+namespace {
+
+using model::ConfigValue;
+
+/// An object that is a model's config and not a job.
+bool is_bare_model(const ConfigValue& root) {
+    if (root.find("model") != nullptr || root.find("mesh") != nullptr) {
+        return false;
+    }
+    constexpr std::string_view model_keys[] = {"model_type",        "architectures", "hidden_size", "n_embd",
+                                               "num_hidden_layers", "vocab_size",    "d_model"};
+    return std::any_of(std::begin(model_keys), std::end(model_keys),
+                       [&](std::string_view key) { return root.find(key) != nullptr; });
+}
+
+/// Makes {"model": root} of a bare model. The pointers below stay those of the file.
+void wrap_model(Document& document) {
+    ConfigValue::Object job;
+    job.emplace_back("model", std::move(document.root));
+    document.root = ConfigValue{std::move(job), ""};
+}
+
+std::optional<model::ModelSpec> read_model_section(const ConfigValue& value, const std::string& directory,
+                                                   diag::Diagnostics& diagnostics, std::vector<Document>* documents) {
+    if (value.is_object()) {
+        return model::read_model(value, diagnostics);
+    }
+    if (value.string() == nullptr || value.string()->empty()) {
+        report_type(value, "the path of a config.json or the config itself", diagnostics);
+        return std::nullopt;
+    }
+    const std::filesystem::path base = directory.empty() ? "." : directory;
+    const std::string path = (base / *value.string()).lexically_normal().string();
+    return read_model_config(path == "-" ? "./-" : path, diagnostics, value.pointer, documents);
+}
+
+/// Keeps the first `count` layers.
+void limit_layers(model::ModelSpec& model, std::int64_t count, diag::Diagnostics& diagnostics) {
+    if (count >= 1 && count <= model.layer_count()) {
+        model.layers.resize(static_cast<std::size_t>(count));
+        return;
+    }
+    diagnostics.report("SP6002", fmt::format("--layers must lie in 1 ... {}, the layers of the model, not {}",
+                                             model.layer_count(), count));
+    diagnostics.all().back().span = span_of({"<--layers>", std::to_string(count)}, {0, std::to_string(count).size()});
+}
+
+tensor::DType default_dtype(const model::ModelSpec& model) {
+    return model.stored_dtype == tensor::DType::f32 ? tensor::DType::f32 : tensor::DType::bf16;
+}
+
+/// The file's name without ".json"; of a config.json the name of its directory.
+std::string job_name(const JobSource& source, const model::ModelSpec& model) {
+    const std::filesystem::path path(source.name);
+    std::string name = path.filename() == "config.json" ? path.parent_path().filename().string() : path.stem().string();
+    return name.empty() || source.name.starts_with('<') ? model.model_type : name;
+}
+
+void read_sections(const ObjectReader& reader, plan::Job& job, diag::Diagnostics& diagnostics) {
+    const auto section = [&](std::string_view key, auto read) {
+        if (const ConfigValue* value = reader.find(key)) {
+            read(*value, job, diagnostics);
+        }
+    };
+    section("options", read_options);
+    job.partition_axis = partition::PartitionAxis(job.options.compat);
+    section("partition_axis", read_partition_axis);
+    section("partition_rules", read_partition_rules);
+    section("backend", read_backend);
+    section("workload", read_workload);
+}
+
+void read_root(const ConfigValue& root, const JobSource& source, const Overrides& overrides, plan::Job& job,
+               diag::Diagnostics& diagnostics, std::vector<Document>* documents) {
+    const ObjectReader reader(
+        root, {"model", "mesh", "partition_axis", "partition_rules", "backend", "workload", "options"}, diagnostics);
+    const ConfigValue* model_value = reader.require("model", R"(e.g. "model": "models/llama-3.1-8b.json")");
+    if (model_value != nullptr) {
+        if (auto model = read_model_section(*model_value, source.directory, diagnostics, documents)) {
+            job.model = std::move(*model);
+            job.workload.dtype = default_dtype(job.model);
+            job.name = job_name(source, job.model);
+            if (overrides.layers) {
+                limit_layers(job.model, *overrides.layers, diagnostics);
+            }
+        }
+    }
+    if (const ConfigValue* mesh = reader.require("mesh", "add a mesh, or give --mesh dp=1,tp=4")) {
+        read_mesh(*mesh, overrides.ranks, job, diagnostics);
+    }
+    read_sections(reader, job, diagnostics);
+}
+
+}  // namespace
+
+std::optional<JobSource> open_job(const std::string& path, diag::Diagnostics& diagnostics,
+                                  const std::string& stdin_name) {
+    const std::string file = config_in_directory(path);
+    auto text = read_file(file, Limits{}.bytes, diagnostics);
+    if (!text) {
+        return std::nullopt;
+    }
+    if (path == "-") {
+        return JobSource{stdin_name, std::move(*text), ""};
+    }
+    return JobSource{file, std::move(*text), std::filesystem::path(file).parent_path().string()};
+}
+
+std::optional<plan::Job> read_job(const JobSource& source, const Overrides& overrides, diag::Diagnostics& diagnostics,
+                                  std::vector<Document>* documents) {
+    auto document = parse_document(source.text, source.name, diagnostics);
+    if (!document) {
+        return std::nullopt;
+    }
+    if (is_bare_model(document->root)) {
+        wrap_model(*document);
+    }
+    diag::Diagnostics found;
+    plan::Job job;
+    std::vector<Document> model_files;
+    if (document->root.is_object()) {
+        apply_overrides(*document, overrides, found);
+        read_root(document->root, source, overrides, job, found, &model_files);
+    } else {
+        report_type(document->root, "an object", found);
+    }
+    attach_spans(found, *document);
+    for (const diag::Diagnostic& diagnostic : found.all()) {
+        diagnostics.add(diagnostic);
+    }
+    if (documents != nullptr) {
+        documents->push_back(std::move(*document));
+        std::move(model_files.begin(), model_files.end(), std::back_inserter(*documents));
+    }
+    return found.has_errors() ? std::nullopt : std::optional(std::move(job));
+}
+
+}  // namespace shardplan::config

@@ -1,0 +1,26 @@
+// What the command line changes in a job. An override is written into the job's document before it is read, so that it
+// passes the same checks as the file; its places name the option: file "<--set workload.batch_size>".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/document.h"
+
+namespace shardplan::config {
+
+struct Overrides {
+    std::optional<std::string> mesh = {};     ///< "dp=2,tp=4": replaces the mesh of the job, device count included
+    std::optional<std::string> mode = {};     ///< "prefill" or "decode"
+    std::vector<std::string> set = {};        ///< "key.path=value", value as JSON, otherwise taken as a string
+    std::optional<std::int64_t> ranks = {};   ///< fills a -1 of the mesh when the job has no device count
+    std::optional<std::int64_t> layers = {};  ///< only the first N layers of the model
+};
+
+/// Applies mesh, mode and set, in this order. Errors: SP1004 (no key), SP1005 (a path through a value that is no
+/// object), SP3001 (mesh text), and those of parse_document for values that begin as JSON.
+void apply_overrides(Document& document, const Overrides& overrides, diag::Diagnostics& diagnostics);
+
+}  // namespace shardplan::config
