@@ -17,7 +17,7 @@ struct ShardedCase {
     std::string mesh;
     model::Mode mode = model::Mode::prefill;
     tensor::DType dtype = tensor::DType::f32;
-    std::vector<std::pair<std::string, partition::SpecEntry>> axes;  ///< fields of PartitionAxis
+    std::vector<std::pair<std::string, partition::SpecEntry>> axes = {};  ///< fields of PartitionAxis
     backend::ProviderChoice provider = backend::ProviderChoice::automatic;
     kernels::KernelSet kernels = kernels::KernelSet::reference;
     plan::KvHeads kv_heads = plan::KvHeads::replicate;
@@ -49,7 +49,6 @@ inline std::vector<ShardedCase> sharded_cases() {
         onednn.kernels = kernels::KernelSet::onednn;
         cases.push_back(onednn);
         cases.push_back({"llama", mesh, model::Mode::prefill, tensor::DType::f32, {{"hidden_state_axis", {}}}});
-        cases.push_back({"llama", mesh, model::Mode::decode, tensor::DType::f32, {{"key_sequence_axis", {"sp"}}}});
     }
     return cases;
 }
