@@ -1,0 +1,167 @@
+#include "report/plan_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <ostream>
+#include <string_view>
+
+#include "report/enum_text.h"
+#include "report/number_text.h"
+#include "report/steps_text.h"
+#include "report/table.h"
+#include "report/tensors_text.h"
+#include "report/text_width.h"
+#include "report/utf8.h"
+#include "report/value_text.h"
+
+namespace shardplan::report {
+namespace {
+
+void write_section(std::ostream& out, const Style& style, std::string_view title) {
+    out << '\n' << paint(style, Paint::heading, title) << '\n';
+}
+
+/// "label     text", wrapped with the text's indentation.
+void write_fact(std::ostream& out, const Style& style, std::string_view label, std::string_view text) {
+    constexpr int label_width = 10;
+    bool first = true;
+    for (const std::string& line : wrap(printable(text), std::max(style.width - label_width, 20))) {
+        out << paint(style, Paint::heading, pad_right(first ? label : "", label_width)) << line << '\n';
+        first = false;
+    }
+}
+
+std::string model_text(const plan::Plan& plan) {
+    const model::ModelSpec& model = plan.graph.model;
+    return fmt::format(
+        "{}, {} layers, hidden {}, {} heads, {} key/value heads of {}, intermediate {}, vocabulary {}; {} parameters "
+        "({})",
+        model.model_type, model.layer_count(), model.hidden, model.attention.heads, model.attention.kv_heads,
+        model.attention.head_dim, model.mlp.intermediate, model.vocab, count_text(plan.totals.parameters),
+        bytes_text(plan.totals.parameter_bytes));
+}
+
+std::string workload_text(const model::Workload& workload) {
+    const std::string cache =
+        workload.cache_slots() == 0 ? "no cache" : fmt::format("cache of {} positions", workload.cache_slots());
+    const bool decode = workload.mode == model::Mode::decode;
+    return fmt::format("{}: {} sequence{}, {} {} each, {}, {}", to_string(workload.mode), workload.batch_size,
+                       workload.batch_size == 1 ? "" : "s", workload.sequence_length,
+                       decode ? "tokens behind one new token" : "tokens", cache, tensor::to_string(workload.dtype));
+}
+
+void write_head(std::ostream& out, const plan::Plan& plan, const Style& style) {
+    const plan::Job& job = plan.job;
+    write_fact(out, style, "plan", job.name);
+    write_fact(out, style, "model", model_text(plan));
+    write_fact(out, style, "workload", workload_text(job.workload));
+    write_fact(out, style, "mesh", mesh_text(plan.mesh.original()));
+    if (!(plan.mesh.refined() == plan.mesh.original())) {
+        write_fact(out, style, "", fmt::format("split for heads: {}", mesh_text(plan.mesh.refined())));
+    }
+    write_fact(
+        out, style, "rules",
+        fmt::format("{}; dialect {}, indivisible {}, kv_heads {}", text_of(job.rule_source),
+                    text_of(job.options.compat), text_of(job.options.indivisible), text_of(job.options.kv_heads)));
+    write_fact(out, style, "provider",
+               fmt::format("{} (asked for: {})", to_string(plan.provider.kind), text_of(job.provider)));
+    for (const std::string& reason : plan.provider.reasons) {
+        write_fact(out, style, "", "- " + reason);
+    }
+}
+
+void write_collectives(std::ostream& out, const plan::Plan& plan, const Style& style) {
+    write_section(out, style, "Collectives of one step of the model");
+    if (plan.collectives.empty()) {
+        out << "  none\n";
+        return;
+    }
+    Table table({{"kind"},
+                 {"axes"},
+                 {"calls", true},
+                 {"payload/device", true},
+                 {"wire/device", true},
+                 {"wire, all devices", true}});
+    for (const plan::CollectiveTotal& total : plan.collectives) {
+        table.add_row({std::string(to_string(total.kind)), fmt::format("{}", fmt::join(total.axes, ",")),
+                       count_text(total.count), bytes_text(total.payload_bytes), bytes_text(total.wire_bytes),
+                       bytes_text(total.wire_bytes_total)});
+    }
+    table.print(out, style);
+}
+
+std::string bar(std::int64_t part, std::int64_t whole, const Style& style) {
+    constexpr int full = 30;
+    const double share = whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+    return repeat(marks(style).full_bar, static_cast<int>(share * full + 0.5));
+}
+
+void write_memory(std::ostream& out, const plan::MemoryPerDevice& memory, const Style& style) {
+    write_section(out, style, "Memory per device");
+    Table table({{"for"}, {"size", true}, {"bytes", true}, {"share", true}, {""}});
+    const auto row = [&](const char* name, std::int64_t bytes) {
+        const double whole = static_cast<double>(std::max<std::int64_t>(memory.total(), 1));
+        table.add_row({name, bytes_text(bytes), count_text(bytes), percent_text(static_cast<double>(bytes) / whole),
+                       bar(bytes, memory.total(), style)});
+    };
+    row("parameters", memory.parameters);
+    row("KV cache", memory.cache);
+    row("activations at their peak", memory.activations);
+    row("communication buffers", memory.communication);
+    row("total", memory.total());
+    table.print(out, style);
+}
+
+void write_totals(std::ostream& out, const plan::Plan& plan, const Style& style) {
+    const plan::Totals& totals = plan.totals;
+    write_section(out, style, "Totals");
+    out << fmt::format("  parameters {}, {}\n", count_text(totals.parameters),
+                       exact_bytes_text(totals.parameter_bytes));
+    out << fmt::format("  {} per device in one step of the model\n", flops_text(totals.flops_per_device));
+    out << fmt::format("  {} of the parameters are cut by no axis\n", percent_text(totals.unsharded_fraction));
+}
+
+void write_notes(std::ostream& out, const plan::Plan& plan, const Style& style) {
+    if (plan.notes.empty()) {
+        return;
+    }
+    write_section(out, style, "Notes");
+    for (const std::string& note : plan.notes) {
+        bool first = true;
+        for (const std::string& line : wrap(printable(note), std::max(style.width - 4, 20))) {
+            out << (first ? "  - " : "    ") << line << '\n';
+            first = false;
+        }
+    }
+}
+
+}  // namespace
+
+void write_plan_text(std::ostream& out, const plan::Plan& plan, const std::vector<diag::Diagnostic>& diagnostics,
+                     const Sources& sources, const Style& style, const PlanTextOptions& options) {
+    write_head(out, plan, style);
+    write_section(out, style, "Stored tensors");
+    write_tensors_text(out, plan, style);
+    if (options.reasons) {
+        write_section(out, style, "Why they are cut so");
+        write_reasons_text(out, plan, style);
+    }
+    if (options.steps) {
+        const std::vector<std::int64_t> uses = uses_of_blocks(plan);
+        for (std::size_t i = 0; i < plan.blocks.size(); ++i) {
+            out << '\n';
+            write_block_text(out, plan, plan.blocks[i], uses[i], style);
+        }
+    }
+    write_collectives(out, plan, style);
+    write_memory(out, plan.memory, style);
+    write_totals(out, plan, style);
+    write_notes(out, plan, style);
+    if (!diagnostics.empty()) {
+        write_section(out, style, "Diagnostics");
+        write_diagnostics_text(out, diagnostics, sources, style);
+    }
+}
+
+}  // namespace shardplan::report

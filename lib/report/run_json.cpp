@@ -1,0 +1,93 @@
+#include "report/json_writer.h"
+#include "report/run_text.h"
+#include "report/schema_version.h"
+
+namespace shardplan::report {
+namespace {
+
+void write_prediction(JsonWriter& json, std::string_view key, std::string_view counted, const Prediction& prediction) {
+    json.object(
+        key,
+        [&] {
+            json.field("predicted", prediction.predicted);
+            json.field(counted, prediction.counted);
+            json.field("equal", prediction.equal());
+        },
+        JsonLayout::one_line);
+}
+
+void write_verify(JsonWriter& json, const RunSummary& run) {
+    if (!run.verify) {
+        json.field("verify", nullptr);
+        return;
+    }
+    const VerifyResult& verify = *run.verify;
+    json.object("verify", [&] {
+        json.field("passed", verify.passed);
+        json.field("tolerance", verify.tolerance);
+        json.field("elements", verify.elements);
+        json.field("max_abs", verify.max_abs);
+        json.field("max_rel", verify.max_rel);
+        json.field("rms_rel", verify.rms_rel);
+        json.list("worst_index", verify.worst_index);
+        json.field("expected", verify.expected);
+        json.field("actual", verify.actual);
+    });
+}
+
+void write_counts(JsonWriter& json, const RunSummary& run) {
+    json.array("collectives", run.collectives, [&](const CollectiveCount& row) {
+        json.object([&] {
+            json.field("kind", row.kind);
+            write_prediction(json, "calls", "counted", row.calls);
+            write_prediction(json, "wire_bytes_total", "counted", row.bytes);
+        });
+    });
+    json.array("memory", run.memory, [&](const MemoryCount& row) {
+        json.object([&] {
+            json.field("category", row.category);
+            write_prediction(json, "bytes", "allocated", row.bytes);
+        });
+    });
+    json.field("kernel_scratch_bytes", run.kernel_scratch_bytes);
+}
+
+void write_times(JsonWriter& json, const RunSummary& run) {
+    json.object("time", [&] {
+        json.field("step_seconds", run.step_seconds);
+        json.field("tokens_per_second", run.tokens_per_second);
+        json.array("steps", run.times, [&](const StepTime& time) {
+            json.object(
+                [&] {
+                    json.field("kind", time.kind);
+                    json.field("calls", time.calls);
+                    json.field("seconds", time.seconds);
+                },
+                JsonLayout::one_line);
+        });
+    });
+}
+
+}  // namespace
+
+void write_run_json(std::ostream& out, const RunSummary& run) {
+    JsonWriter json(out);
+    json.object([&] {
+        json.field("schema_version", schema_version);
+        json.field("job", run.job);
+        json.field("plan_hash", run.plan_hash);
+        json.field("mesh", run.mesh);
+        json.field("provider", run.provider);
+        json.field("kernels", run.kernels);
+        json.field("ranks", run.ranks);
+        json.field("threads", run.threads);
+        json.field("passed", run.passed());
+        json.field("predictions_hold", run.predictions_hold());
+        write_verify(json, run);
+        write_counts(json, run);
+        write_times(json, run);
+        json.list("notes", run.notes, JsonLayout::lines);
+    });
+}
+
+}  // namespace shardplan::report

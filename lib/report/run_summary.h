@@ -1,0 +1,71 @@
+// What a run is judged by, as plain values: the result against the unsharded model, and what was predicted next to what
+// was counted. The executor's caller fills it in; report knows nothing of execution.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardplan::report {
+
+/// A prediction of the plan and what the run counted.
+struct Prediction {
+    std::int64_t predicted = 0;
+    std::int64_t counted = 0;
+    bool equal() const { return predicted == counted; }
+};
+
+struct CollectiveCount {
+    std::string kind;  ///< "all-gather", ...
+    Prediction calls;  ///< of one rank in one step of the model
+    Prediction bytes;  ///< on the wire, all ranks together
+};
+
+struct MemoryCount {
+    std::string category;  ///< "parameters", "cache", "activations", "communication"
+    Prediction bytes;      ///< of the rank with the most
+};
+
+struct StepTime {
+    std::string kind;  ///< "matmul", "attention", "all-reduce", ...
+    std::int64_t calls = 0;
+    double seconds = 0.0;
+};
+
+struct VerifyResult {
+    bool passed = false;
+    double max_abs = 0.0;                   ///< largest |sharded - unsharded|
+    double max_rel = 0.0;                   ///< largest relative to the unsharded value
+    double rms_rel = 0.0;                   ///< root of the mean squared error over that of the squared values
+    std::string tolerance;                  ///< the rule in words: "rms_rel <= 1.0e-05"
+    std::vector<std::int64_t> worst_index;  ///< of max_abs in the logits
+    double expected = 0.0;                  ///< value of the unsharded model there
+    double actual = 0.0;
+    std::int64_t elements = 0;
+};
+
+struct RunSummary {
+    std::string job;
+    std::string mesh;  ///< "dp=2, tp=4 (8 devices)"
+    std::string provider;
+    std::string kernels;  ///< "onednn", "reference"
+    std::string plan_hash;
+    std::int64_t ranks = 1;
+    std::int64_t threads = 1;  ///< of each rank
+    std::optional<VerifyResult> verify;
+    std::vector<CollectiveCount> collectives;
+    std::vector<MemoryCount> memory;
+    std::int64_t kernel_scratch_bytes = 0;  ///< what kernels allocate beside the plan's memory
+    std::vector<StepTime> times;            ///< of rank 0, one step of the model
+    double step_seconds = 0.0;              ///< of one step of the model
+    double tokens_per_second = 0.0;
+    std::vector<std::string> notes;  ///< "ranks > cores: times are not comparable", ...
+
+    /// Every prediction was counted exactly.
+    bool predictions_hold() const;
+    /// Predictions hold and the result, where it was checked, passed.
+    bool passed() const;
+};
+
+}  // namespace shardplan::report

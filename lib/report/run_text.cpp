@@ -1,0 +1,137 @@
+#include "report/run_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ostream>
+#include <string_view>
+
+#include "report/number_text.h"
+#include "report/table.h"
+#include "report/utf8.h"
+
+namespace shardplan::report {
+namespace {
+
+std::string_view verdict(bool equal) {
+    return equal ? "equal" : "DIFFER";
+}
+
+Paint paint_of(bool good) {
+    return good ? Paint::plain : Paint::error;
+}
+
+void write_section(std::ostream& out, const Style& style, std::string_view title) {
+    out << '\n' << paint(style, Paint::heading, title) << '\n';
+}
+
+void write_head(std::ostream& out, const RunSummary& run, const Style& style) {
+    const auto fact = [&](std::string_view label, std::string_view text) {
+        out << paint(style, Paint::heading, fmt::format("{:<10}", label)) << printable(text) << '\n';
+    };
+    fact("run", run.job);
+    fact("plan", run.plan_hash);
+    fact("mesh", run.mesh);
+    fact("ranks", fmt::format("{}, {} thread{} each", run.ranks, run.threads, run.threads == 1 ? "" : "s"));
+    fact("provider", fmt::format("{}, {} kernels", run.provider, run.kernels));
+}
+
+void write_verify(std::ostream& out, const RunSummary& run, const Style& style) {
+    write_section(out, style, "Result against the unsharded model");
+    if (!run.verify) {
+        out << "  not checked\n";
+        return;
+    }
+    const VerifyResult& verify = *run.verify;
+    out << "  " << paint(style, verify.passed ? Paint::good : Paint::error, verify.passed ? "passed" : "FAILED")
+        << fmt::format(": {}\n", printable(verify.tolerance));
+    out << fmt::format("  {} elements: max_abs {}, max_rel {}, rms_rel {}\n", count_text(verify.elements),
+                       error_text(verify.max_abs), error_text(verify.max_rel), error_text(verify.rms_rel));
+    if (!verify.worst_index.empty()) {
+        out << fmt::format("  worst at [{}]: {} instead of {}\n", fmt::join(verify.worst_index, ", "), verify.actual,
+                           verify.expected);
+    }
+}
+
+void write_collectives(std::ostream& out, const RunSummary& run, const Style& style) {
+    write_section(out, style, "Communication of one step of the model");
+    if (run.collectives.empty()) {
+        out << "  none\n";
+        return;
+    }
+    Table table({{"kind"},
+                 {"calls predicted", true},
+                 {"counted", true},
+                 {""},
+                 {"bytes predicted", true},
+                 {"counted", true},
+                 {""}});
+    for (const CollectiveCount& row : run.collectives) {
+        table.add_row({row.kind, count_text(row.calls.predicted), count_text(row.calls.counted),
+                       std::string(verdict(row.calls.equal())), count_text(row.bytes.predicted),
+                       count_text(row.bytes.counted), std::string(verdict(row.bytes.equal()))},
+                      paint_of(row.calls.equal() && row.bytes.equal()));
+    }
+    table.print(out, style);
+}
+
+void write_memory(std::ostream& out, const RunSummary& run, const Style& style) {
+    write_section(out, style, "Memory per device");
+    Table table({{"for"}, {"bytes predicted", true}, {"allocated", true}, {""}, {"size", true}});
+    for (const MemoryCount& row : run.memory) {
+        table.add_row({row.category, count_text(row.bytes.predicted), count_text(row.bytes.counted),
+                       std::string(verdict(row.bytes.equal())), bytes_text(row.bytes.counted)},
+                      paint_of(row.bytes.equal()));
+    }
+    table.add_row(
+        {"kernel scratch", "", count_text(run.kernel_scratch_bytes), "", bytes_text(run.kernel_scratch_bytes)},
+        Paint::muted);
+    table.print(out, style);
+}
+
+void write_times(std::ostream& out, const RunSummary& run, const Style& style) {
+    write_section(out, style, "Time of one step of the model");
+    out << fmt::format("  {}, {:.1f} tokens/s\n", seconds_text(run.step_seconds), run.tokens_per_second);
+    if (run.times.empty()) {
+        return;
+    }
+    double whole = 0.0;
+    for (const StepTime& time : run.times) {
+        whole += time.seconds;
+    }
+    Table table({{"steps"}, {"calls", true}, {"time", true}, {"share", true}});
+    for (const StepTime& time : run.times) {
+        table.add_row({time.kind, count_text(time.calls), seconds_text(time.seconds),
+                       percent_text(whole > 0.0 ? time.seconds / whole : 0.0)});
+    }
+    table.print(out, style);
+}
+
+}  // namespace
+
+bool RunSummary::predictions_hold() const {
+    return std::all_of(collectives.begin(), collectives.end(),
+                       [](const CollectiveCount& row) { return row.calls.equal() && row.bytes.equal(); }) &&
+           std::all_of(memory.begin(), memory.end(), [](const MemoryCount& row) { return row.bytes.equal(); });
+}
+
+bool RunSummary::passed() const {
+    return predictions_hold() && (!verify || verify->passed);
+}
+
+void write_run_text(std::ostream& out, const RunSummary& run, const Style& style) {
+    write_head(out, run, style);
+    write_verify(out, run, style);
+    write_collectives(out, run, style);
+    write_memory(out, run, style);
+    write_times(out, run, style);
+    if (!run.notes.empty()) {
+        write_section(out, style, "Notes");
+        for (const std::string& note : run.notes) {
+            out << "  - " << printable(note) << '\n';
+        }
+    }
+}
+
+}  // namespace shardplan::report

@@ -1,0 +1,134 @@
+#include "report/steps_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstddef>
+#include <ostream>
+#include <vector>
+
+#include "report/number_text.h"
+#include "report/range_text.h"
+#include "report/table.h"
+#include "report/utf8.h"
+#include "report/value_text.h"
+
+namespace shardplan::report {
+namespace {
+
+using plan::BlockPlan;
+using plan::CollectiveStep;
+using plan::ComputeKind;
+using plan::ComputeStep;
+
+/// The op, and which part of it where it takes several steps: "attention (softmax_merge)".
+std::string step_text(const plan::Plan& plan, const BlockPlan& block, const ComputeStep& step) {
+    const std::string name = op_name(plan, block, step);
+    const bool whole = step.kind == ComputeKind::op || step.kind == ComputeKind::fused_linear;
+    return whole ? name : fmt::format("{} ({})", name, to_string(step.kind));
+}
+
+std::string shapes_text(const BlockPlan& block, const std::vector<plan::ValueId>& ids) {
+    std::string text;
+    for (const plan::ValueId id : ids) {
+        text += (text.empty() ? "" : " ") + shape_text(value_of(block, id).local_shape);
+    }
+    return text;
+}
+
+void add_compute(Table& table, const plan::Plan& plan, const BlockPlan& block, std::size_t number,
+                 const ComputeStep& step) {
+    const std::string shapes =
+        fmt::format("{} -> {}", shapes_text(block, step.inputs), shapes_text(block, step.outputs));
+    table.add_row({fmt::format("{}", number), step_text(plan, block, step), step.module, shapes});
+}
+
+void add_collective(Table& table, const BlockPlan& block, std::size_t number, const CollectiveStep& step,
+                    const Style& style) {
+    const plan::Value& input = value_of(block, step.input);
+    const plan::Value& output = value_of(block, step.output);
+    table.add_row({fmt::format("{}", number), fmt::format("{} {}", marks(style).moved, to_string(step.kind)),
+                   fmt::format("over {} ({})", fmt::join(step.names, ","), step.group_size),
+                   fmt::format("{} -> {}", shape_text(input.local_shape), shape_text(output.local_shape)),
+                   bytes_text(step.payload_bytes), bytes_text(step.wire_bytes)},
+                  Paint::moved);
+    const std::string reason = step.reason.empty() ? "" : fmt::format(" {}", step.reason);
+    table.add_note(fmt::format("of {}{}", input.name, reason), 2);
+}
+
+void write_steps(std::ostream& out, const plan::Plan& plan, const BlockPlan& block, const Style& style) {
+    Table table({{"#", true},
+                 {"step", false, 18},
+                 {"module / axes", false, 20},
+                 {"local shapes", false, 30},
+                 {"payload", true},
+                 {"wire/device", true}});
+    std::size_t number = 0;
+    for (const plan::Step& step : block.steps) {
+        ++number;
+        if (step.compute) {
+            add_compute(table, plan, block, number, *step.compute);
+        } else if (step.collective) {
+            add_collective(table, block, number, *step.collective, style);
+        }
+    }
+    table.print(out, style);
+}
+
+void write_weight_uses(std::ostream& out, const BlockPlan& block, const Style& style) {
+    if (block.weight_uses.empty()) {
+        return;
+    }
+    Table table({{"weight of", false, 20}, {"is"}, {"wire/device", true}, {"the other way", true}});
+    for (const plan::WeightUse& use : block.weight_uses) {
+        const bool other = use.alternative_bytes >= 0;
+        table.add_row({use.op, use.gathered ? "gathered" : "stationary", bytes_text(use.chosen_bytes),
+                       fmt::format("{}: {}", use.gathered ? "stationary" : "gathered",
+                                   other ? bytes_text(use.alternative_bytes) : "none")});
+    }
+    out << '\n';
+    table.print(out, style);
+}
+
+void write_ends(std::ostream& out, const plan::Plan& plan, const BlockPlan& block) {
+    const auto line = [&](std::string_view end, plan::ValueId id) {
+        const plan::Value& value = value_of(block, id);
+        out << fmt::format("  {:<4}{} {} {} {}, local {}\n", end, printable(value.name), tensor::to_string(value.dtype),
+                           shape_text(value.shape), layout_text(plan, value.layout), shape_text(value.local_shape));
+    };
+    for (const plan::ValueId id : inputs_of(block)) {
+        line("in", id);
+    }
+    if (block.output >= 0) {
+        line("out", block.output);
+    }
+}
+
+}  // namespace
+
+std::string op_name(const plan::Plan& plan, const BlockPlan& block, const ComputeStep& step) {
+    const std::vector<model::Op>& ops = plan.graph.blocks.at(static_cast<std::size_t>(block.block)).ops;
+    if (step.fused_ops.empty()) {
+        return step.op < 0 ? "" : ops.at(static_cast<std::size_t>(step.op)).name;
+    }
+    std::vector<std::string> names;
+    for (const int op : step.fused_ops) {
+        names.push_back(ops.at(static_cast<std::size_t>(op)).name);
+    }
+    return fmt::format("{}", fmt::join(names, "+"));
+}
+
+void write_block_text(std::ostream& out, const plan::Plan& plan, const BlockPlan& block, std::int64_t uses,
+                      const Style& style) {
+    const std::string layers = block.layers.empty() ? "" : fmt::format("layers {}, ", fold_layers(block.layers));
+    const std::string times = uses == 1 ? "once" : fmt::format("{} times", uses);
+    out << paint(style, Paint::heading, "Steps of " + printable(block.name))
+        << fmt::format("  ({}runs {})\n", layers, times);
+    write_ends(out, plan, block);
+    write_steps(out, plan, block, style);
+    write_weight_uses(out, block, style);
+    out << fmt::format("  peak: activations {}, communication {}\n", bytes_text(block.peak_activation_bytes),
+                       bytes_text(block.peak_communication_bytes));
+}
+
+}  // namespace shardplan::report

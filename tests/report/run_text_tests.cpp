@@ -1,0 +1,91 @@
+#include "report/run_text.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "report/golden.h"
+
+using namespace shardplan::report;
+using report_tests::first_difference;
+using report_tests::golden;
+
+namespace {
+
+RunSummary good_run() {
+    RunSummary run;
+    run.job = "tiny";
+    run.mesh = "dp=2, tp=4 (8 devices)";
+    run.provider = "local";
+    run.kernels = "onednn";
+    run.plan_hash = "0123456789abcdef";
+    run.ranks = 8;
+    run.verify = VerifyResult{true, 1.5e-6, 2e-5, 3e-7, "rms_rel <= 1.0e-05", {0, 3, 17}, 0.5, 0.5000015, 2048};
+    run.collectives = {{"all-gather", {4, 4}, {24576, 24576}}, {"reduce-scatter", {4, 4}, {24576, 24576}}};
+    run.memory = {{"parameters", {10240, 10240}}, {"activations", {2560, 2560}}};
+    run.kernel_scratch_bytes = 4096;
+    run.times = {{"matmul", 9, 0.003}, {"all-gather", 4, 0.001}};
+    run.step_seconds = 0.004;
+    run.tokens_per_second = 8000.0;
+    run.notes = {"8 ranks on 2 cores: times are not comparable"};
+    return run;
+}
+
+std::string text_of(const RunSummary& run) {
+    std::ostringstream out;
+    write_run_text(out, run, {});
+    return out.str();
+}
+
+nlohmann::json json_of(const RunSummary& run) {
+    std::ostringstream out;
+    write_run_json(out, run);
+    return nlohmann::json::parse(out.str());
+}
+
+}  // namespace
+
+TEST_CASE("the text of a run is the recorded one") {
+    const std::string text = text_of(good_run());
+    CHECK(first_difference(golden("run.txt", text), text) == "");
+    CHECK(text.find("DIFFER") == std::string::npos);
+}
+
+TEST_CASE("what differs is said") {
+    RunSummary run = good_run();
+    CHECK(run.passed());
+    run.collectives[1].bytes.counted = 24577;
+    CHECK_FALSE(run.predictions_hold());
+    CHECK_FALSE(run.passed());
+    CHECK(text_of(run).find("24,576   24,577  DIFFER") != std::string::npos);
+    run = good_run();
+    run.memory[0].bytes.counted = 1;
+    CHECK_FALSE(run.passed());
+    CHECK(text_of(run).find("DIFFER") != std::string::npos);
+    run = good_run();
+    run.verify->passed = false;
+    CHECK(run.predictions_hold());
+    CHECK_FALSE(run.passed());
+    CHECK(text_of(run).find("FAILED: rms_rel <= 1.0e-05") != std::string::npos);
+    run.verify.reset();
+    CHECK(run.passed());
+    CHECK(text_of(run).find("not checked") != std::string::npos);
+}
+
+TEST_CASE("a run as JSON") {
+    RunSummary run = good_run();
+    run.collectives[0].calls.counted = 5;
+    run.verify->max_rel = std::numeric_limits<double>::infinity();
+    const nlohmann::json doc = json_of(run);
+    CHECK(doc["schema_version"] == "1.0");
+    CHECK(doc["passed"] == false);
+    CHECK(doc["predictions_hold"] == false);
+    CHECK(doc["collectives"][0]["calls"] == nlohmann::json::parse(R"({"predicted":4,"counted":5,"equal":false})"));
+    CHECK(doc["memory"][0]["bytes"] == nlohmann::json::parse(R"({"predicted":10240,"allocated":10240,"equal":true})"));
+    CHECK(doc["verify"]["worst_index"] == nlohmann::json::parse("[0,3,17]"));
+    CHECK(doc["verify"]["max_rel"].is_null());
+    CHECK(doc["time"]["steps"][1]["kind"] == "all-gather");
+    run.verify.reset();
+    CHECK(json_of(run)["verify"].is_null());
+}
