@@ -210,8 +210,7 @@ private:
         std::vector<ValueId> inputs;
         for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
             const BlockBuilder::Nearest nearest = builder_.nearest(op_.inputs[i], best_.inputs[i]);
-            inputs.push_back(builder_.reshard(nearest.value, best_.inputs[i],
-                                              "for " + op_.name));
+            inputs.push_back(builder_.reshard(nearest.value, best_.inputs[i], "for " + op_.name));
         }
         const AxisList statistics = statistical_axes(rule_, best_.candidate);
         ValueId output = -1;

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "plan/activation_specs.h"
+#include "plan/fuse.h"
 #include "plan/kv_heads.h"
 #include "plan/lower.h"
 #include "plan/memory.h"
@@ -131,6 +132,9 @@ private:
             BlockPlan block = lower_block(static_cast<int>(b), context, diagnostics_);
             if (diagnostics_.has_errors()) {
                 return false;
+            }
+            if (provider->fuse_layernorm_and_linear()) {
+                fuse_steps(block, plan_.graph.blocks[b], *provider);
             }
             schedule_memory(block);
             plan_.blocks.push_back(std::move(block));

@@ -24,9 +24,11 @@ const std::vector<ValueId>& outputs_of(const Step& step, std::vector<ValueId>& s
     return scratch;
 }
 
-/// The step after which each value's memory is free; steps.size() for values that stay.
+constexpr std::size_t never = static_cast<std::size_t>(-1);
+
+/// The step after which each value's memory is free; steps.size() for values that stay, never for those not computed.
 std::vector<std::size_t> last_steps(const BlockPlan& block) {
-    std::vector<std::size_t> last(block.values.size(), 0);
+    std::vector<std::size_t> last(block.values.size(), never);
     std::vector<ValueId> scratch;
     const auto touch = [&](ValueId id, std::size_t step) { last[static_cast<std::size_t>(root_of(block, id))] = step; };
     for (std::size_t i = 0; i < block.steps.size(); ++i) {
