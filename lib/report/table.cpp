@@ -14,10 +14,6 @@ namespace {
 
 constexpr int gap = 2;
 
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
-
 void print_line(std::ostream& out, const Style& style, Paint look, int indent, std::string_view text) {
     const std::size_t end = text.find_last_not_of(' ');
     if (end != std::string_view::npos) {
@@ -48,6 +44,12 @@ void Table::add_note(std::string text, int column, Paint paint) {
     rows_.push_back({Kind::note, {printable(text)}, column, paint});
 }
 
+int Table::cells_wider_than(std::size_t column, int width) const {
+    return static_cast<int>(std::count_if(rows_.begin(), rows_.end(), [&](const Row& row) {
+        return row.kind == Kind::cells && display_width(row.cells[column]) > width;
+    }));
+}
+
 std::vector<int> Table::widths(int available) const {
     std::vector<int> widths;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -58,17 +60,24 @@ std::vector<int> Table::widths(int available) const {
         widths.push_back(width);
     }
     while (total(widths) > available) {
-        int widest = -1;
-        for (int c = 0; c < static_cast<int>(widths.size()); ++c) {
-            const bool can_fold = columns_[at(c)].least > 0 && widths[at(c)] > columns_[at(c)].least;
-            if (can_fold && (widest < 0 || widths[at(c)] > widths[at(widest)])) {
-                widest = c;
+        std::size_t chosen = columns_.size();
+        int fewest = 0;
+        for (std::size_t c = 0; c < columns_.size(); ++c) {
+            if (columns_[c].least == 0 || widths[c] <= columns_[c].least) {
+                continue;
+            }
+            const int folded = cells_wider_than(c, widths[c] - 1);
+            const bool better =
+                chosen == columns_.size() || folded < fewest || (folded == fewest && widths[c] > widths[chosen]);
+            if (better) {
+                chosen = c;
+                fewest = folded;
             }
         }
-        if (widest < 0) {
+        if (chosen == columns_.size()) {
             break;
         }
-        --widths[at(widest)];
+        --widths[chosen];
     }
     return widths;
 }

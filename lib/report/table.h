@@ -2,6 +2,7 @@
 // style allows. Cells are plain text (made printable here); colour belongs to whole rows. Does not know what it shows.
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ private:
         Paint paint = Paint::plain;
     };
 
+    int cells_wider_than(std::size_t column, int width) const;
+    /// Narrows, column by column, where the fewest cells need a second line.
     std::vector<int> widths(int available) const;
     void print_cells(std::ostream& out, const Style& style, const Row& row, const std::vector<int>& widths,
                      int indent) const;

@@ -37,7 +37,9 @@ std::vector<std::pair<std::string, std::vector<std::string>>> grouped_reasons(co
         if (it == groups.end()) {
             it = groups.insert(groups.end(), {reason, {}});
         }
-        it->second.push_back(name);
+        if (std::find(it->second.begin(), it->second.end(), name) == it->second.end()) {
+            it->second.push_back(name);
+        }
     };
     for (const StoredTensor& tensor : plan.stored) {
         if (!tensor.reason.empty()) {

@@ -54,6 +54,18 @@ TEST_CASE("long cells fold to the width, numbers do not") {
     CHECK(printed(table, {false, true, 4}).find("1,000,000") != std::string::npos);
 }
 
+TEST_CASE("the column with the fewest long cells folds first") {
+    Table table({{"many", false, 4}, {"one", false, 4}});
+    table.add_row({"aaa bbb", "c"});
+    table.add_row({"ddd eee", "fff ggg"});
+    CHECK(printed(table, {false, true, 13}) ==
+          "many     one\n"
+          "-------------\n"
+          "aaa bbb  c\n"
+          "ddd eee  fff\n"
+          "         ggg\n");
+}
+
 TEST_CASE("widths of characters") {
     CHECK(display_width("abc") == 3);
     CHECK(display_width("\xc3\xa4") == 1);
