@@ -128,6 +128,11 @@ void set_linear_bias(ModelSpec& model, bool bias) {
 }
 
 void set_rope(FieldReader& fields, ModelSpec& model, std::int64_t rotary_dim, double theta) {
+    if (fields.ok() && rotary_dim > model.attention.head_dim) {
+        fields.report(
+            "SP2003", {"rotary_dim"},
+            fmt::format("{} rotary dimensions are more than the {} of a head", rotary_dim, model.attention.head_dim));
+    }
     RopeDefaults defaults;
     defaults.theta = theta;
     defaults.max_positions = model.max_positions;

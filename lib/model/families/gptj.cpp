@@ -16,9 +16,6 @@ void read_gptj(FieldReader& fields, ModelSpec& model) {
     model.layout = BlockLayout::parallel;
     model.shared_norm = true;
     const std::int64_t rotary = fields.is_null({"rotary_dim"}) ? model.hidden : fields.size_or({"rotary_dim"}, 64);
-    if (fields.ok() && rotary > model.attention.head_dim) {
-        fields.report("SP2003", {"rotary_dim"}, "rotary_dim must not exceed the dimensions of a head");
-    }
     set_rope(fields, model, rotary);
     model.attention.rope.interleaved = true;
     TensorNames& n = model.names;

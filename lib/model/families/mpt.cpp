@@ -29,7 +29,7 @@ void read_attention(FieldReader& fields, ModelSpec& model) {
 
 void read_mpt(FieldReader& fields, ModelSpec& model) {
     SizeDefaults defaults;
-    defaults.intermediate_per_hidden = fields.size_or({"expansion_ratio"}, 4);
+    defaults.intermediate_per_hidden = fields.optional_size({"expansion_ratio"}, 1024).value_or(4);
     defaults.tied = true;
     read_sizes(fields, model, defaults);
     read_norm(fields, model, NormKind::layer, 1e-5, false);

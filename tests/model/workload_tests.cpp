@@ -1,0 +1,57 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "model/model_cases.h"
+
+namespace shardplan::model {
+namespace {
+
+TEST_CASE("workloads that do not fit") {
+    struct Row {
+        const char* changes;
+        Workload workload;
+        const char* pointer;  ///< "" = fits
+        const char* hint;
+    };
+    const char* const learned = R"({"model_type": "opt"})";  // 64 positions
+    const Row rows[] = {
+        {"{}", {Mode::prefill, 1, 128, 0}, "", ""},
+        {"{}", {Mode::prefill, 0, 128, 0}, "/workload/batch_size", ""},
+        {"{}", {Mode::prefill, 1, 0, 0}, "/workload/sequence_length", ""},
+        {"{}", {Mode::prefill, 1, 128, -1}, "/workload/cache_length", ""},
+        {"{}", {Mode::prefill, 1, std::int64_t{1} << 50, 0}, "/workload/sequence_length", ""},
+        {"{}", {Mode::prefill, 1, 128, 127}, "/workload/cache_length", "128"},
+        {"{}", {Mode::prefill, 1, 128, 128}, "", ""},
+        {"{}", {Mode::decode, 1, 128, 128}, "/workload/cache_length", "129"},
+        {"{}", {Mode::decode, 1, 128, 129}, "", ""},
+        {learned, {Mode::prefill, 1, 64, 0}, "", ""},
+        {learned, {Mode::prefill, 1, 65, 0}, "/workload/sequence_length", "64 or less"},
+        {learned, {Mode::decode, 1, 63, 0}, "", ""},
+        {learned, {Mode::decode, 1, 64, 0}, "/workload/sequence_length", "63 or less"},
+    };
+    for (const Row& row : rows) {
+        CAPTURE(std::string(row.changes));
+        CAPTURE(row.workload.sequence_length);
+        CAPTURE(row.workload.cache_length);
+        diag::Diagnostics diagnostics;
+        check_workload(small_model(row.changes), row.workload, diagnostics);
+        const std::string pointer = row.pointer;
+        REQUIRE(diagnostics.all().size() == (pointer.empty() ? 0 : 1));
+        if (!pointer.empty()) {
+            CHECK(diagnostics.all()[0].code == "SP6002");
+            CHECK(diagnostics.all()[0].pointer == pointer);
+            CHECK(diagnostics.all()[0].hint.find(row.hint) != std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("slots of the cache") {
+    CHECK(Workload{Mode::prefill, 1, 20, 0}.cache_slots() == 0);
+    CHECK(Workload{Mode::decode, 1, 15, 0}.cache_slots() == 16);
+    CHECK(Workload{Mode::decode, 1, 16, 0}.cache_slots() == 32);
+    CHECK(Workload{Mode::decode, 1, 16, 17}.cache_slots() == 17);
+}
+
+}  // namespace
+}  // namespace shardplan::model
