@@ -6,6 +6,7 @@
 #include "plan/activation_specs.h"
 #include "plan/fuse.h"
 #include "plan/kv_heads.h"
+#include "plan/layer_rules.h"
 #include "plan/lower.h"
 #include "plan/memory.h"
 #include "plan/parameter_specs.h"
@@ -41,7 +42,7 @@ public:
             check_placement();
             return std::nullopt;
         }
-        plan_.graph = model::build_graph(plan_.job.model, plan_.job.workload);
+        build_graph();
         ActivationSpecs asks(plan_.job, plan_.mesh, token_parallel_, placer_);
         place(asks);
         if (diagnostics_.has_errors() || !lower(asks)) {
@@ -106,9 +107,19 @@ private:
                                                              : backend::ProviderCompat::current;
     }
 
+    void build_graph() {
+        plan_.graph = model::build_graph(plan_.job.model, plan_.job.workload);
+        if (plan_.job.rule_source != partition::RuleSource::derived) {
+            rules_ = rule_table(plan_.job, diagnostics_);
+        }
+        if (rules_ && plan_.job.rule_source == partition::RuleSource::custom && rules_->depends_on_layer()) {
+            split_layers_by_rules(plan_.graph, *rules_);
+        }
+    }
+
     /// After an early error: what is wrong with the placement is reported as well, all at once.
     void check_placement() {
-        plan_.graph = model::build_graph(plan_.job.model, plan_.job.workload);
+        build_graph();
         ActivationSpecs asks(plan_.job, plan_.mesh, {}, placer_);
         place(asks);
     }
@@ -121,7 +132,8 @@ private:
                 }
             }
         }
-        plan_.stored = place_stored_tensors(plan_.job, plan_.graph, plan_.mesh, placer_, asks, diagnostics_);
+        plan_.stored = place_stored_tensors(plan_.job, plan_.graph, plan_.mesh, rules_ ? &*rules_ : nullptr, placer_,
+                                            asks, diagnostics_);
     }
 
     bool lower(ActivationSpecs& asks) {
@@ -163,6 +175,7 @@ private:
     diag::Diagnostics& diagnostics_;
     Placer placer_;
     partition::SpecEntry token_parallel_;
+    std::optional<partition::RuleTable> rules_;
 };
 
 }  // namespace

@@ -42,11 +42,9 @@ struct ParallelInfo {
 
 class StoredPlacer {
 public:
-    StoredPlacer(const Job& job, const model::Graph& graph, const RefinedMesh& mesh, Placer& placer,
-                 diag::Diagnostics& diagnostics)
-        : job_(job), graph_(graph), mesh_(mesh), placer_(placer), diagnostics_(diagnostics) {
-        prepare_rules();
-    }
+    StoredPlacer(const Job& job, const model::Graph& graph, const RefinedMesh& mesh, const partition::RuleTable* rules,
+                 Placer& placer, diag::Diagnostics& diagnostics)
+        : job_(job), graph_(graph), mesh_(mesh), rules_(rules), placer_(placer), diagnostics_(diagnostics) {}
 
     StoredTensor parameter(int index) {
         const Parameter& parameter = graph_.parameters[static_cast<std::size_t>(index)];
@@ -73,22 +71,6 @@ public:
     }
 
 private:
-    void prepare_rules() {
-        if (job_.rule_source == partition::RuleSource::derived) {
-            return;
-        }
-        if (job_.rule_source == partition::RuleSource::custom) {
-            rules_ = partition::RuleTable::compile(job_.custom_rules, diagnostics_);
-        } else {
-            rules_ = partition::RuleTable::preset(job_.rule_source, job_.model.model_type);
-        }
-        if (!rules_ && job_.rule_source != partition::RuleSource::custom) {
-            diagnostics_.report("SP4005",
-                                fmt::format("this preset has no rules for model_type '{}'", job_.model.model_type),
-                                "/partition_rules", "use \"derived\", or write the rules as a list");
-        }
-    }
-
     ParallelInfo parallel_info(const Parameter& parameter) const {
         const model::ModelSpec& model = job_.model;
         switch (parameter.parallel) {
@@ -193,9 +175,6 @@ private:
             return partition::Layout::replicated(rank);
         }
         stored.reason = fmt::format("rule {} '{}'", match->index, match->rule->pattern);
-        if (custom && rules_->depends_on_layer()) {
-            refuse_layer_dependence(parameter, stored, match->index);
-        }
         std::vector<partition::SpecEntry> entries = match->rule->spec.entries;
         if (entries.size() > parameter.shape.size()) {
             too_long(parameter, *match->rule, custom, stored);
@@ -230,26 +209,12 @@ private:
         }
     }
 
-    /// Layers of one kind are planned once; a rule that sets one of them apart would need its own kind.
-    void refuse_layer_dependence(const Parameter& parameter, const StoredTensor& stored, int index) {
-        for (const int layer : stored.layers) {
-            const auto other = rules_->match(model::name_in_layer(parameter.name, layer));
-            if (!other || other->index != index) {
-                diagnostics_.report("SP4005",
-                                    fmt::format("the rules place {} differently in layers {} and {}", parameter.name,
-                                                stored.layers.front(), layer),
-                                    "/partition_rules", "rules must treat all layers of one kind alike");
-                return;
-            }
-        }
-    }
-
     const Job& job_;
     const model::Graph& graph_;
     const RefinedMesh& mesh_;
+    const partition::RuleTable* rules_;  ///< null: derived
     Placer& placer_;
     diag::Diagnostics& diagnostics_;
-    std::optional<partition::RuleTable> rules_;
 };
 
 void add_caches(const model::Graph& graph, ActivationSpecs& activations, const StoredPlacer& placer,
@@ -282,10 +247,22 @@ void add_caches(const model::Graph& graph, ActivationSpecs& activations, const S
 
 }  // namespace
 
+std::optional<partition::RuleTable> rule_table(const Job& job, diag::Diagnostics& diagnostics) {
+    if (job.rule_source == partition::RuleSource::custom) {
+        return partition::RuleTable::compile(job.custom_rules, diagnostics);
+    }
+    auto rules = partition::RuleTable::preset(job.rule_source, job.model.model_type);
+    if (!rules) {
+        diagnostics.report("SP4005", fmt::format("this preset has no rules for model_type '{}'", job.model.model_type),
+                           "/partition_rules", "use \"derived\", or write the rules as a list");
+    }
+    return rules;
+}
+
 std::vector<StoredTensor> place_stored_tensors(const Job& job, const model::Graph& graph, const RefinedMesh& mesh,
-                                               Placer& placer, ActivationSpecs& activations,
-                                               diag::Diagnostics& diagnostics) {
-    StoredPlacer stored(job, graph, mesh, placer, diagnostics);
+                                               const partition::RuleTable* rules, Placer& placer,
+                                               ActivationSpecs& activations, diag::Diagnostics& diagnostics) {
+    StoredPlacer stored(job, graph, mesh, rules, placer, diagnostics);
     std::vector<StoredTensor> result;
     for (std::size_t i = 0; i < graph.parameters.size(); ++i) {
         result.push_back(stored.parameter(static_cast<int>(i)));

@@ -9,6 +9,9 @@
 
 namespace shardplan::plan {
 
+/// The table of a job whose rule source is not `derived`. SP4005 when there is none or a pattern is wrong.
+std::optional<partition::RuleTable> rule_table(const Job& job, diag::Diagnostics& diagnostics);
+
 /// All parameters and caches of the graph. Errors go to `diagnostics`; the result is complete nevertheless.
 ///
 /// derived: column-parallel [out, in]: P(parallel, storage); row-parallel [out, in]: P(storage, parallel); token
@@ -16,8 +19,10 @@ namespace shardplan::plan {
 /// head_axis, kv_head_axis, mlp_intermediate_axis or vocab_axis has in training, `storage` is weight_storage_axis
 /// without the axes that `parallel` uses (Megatron's split over tp, ZeRO-3's storage over the rest; EasyDeL's
 /// ColumnWise / RowWise).
+///
+/// `rules`: a table of rules instead; null = derived.
 std::vector<StoredTensor> place_stored_tensors(const Job& job, const model::Graph& graph, const RefinedMesh& mesh,
-                                               Placer& placer, ActivationSpecs& activations,
-                                               diag::Diagnostics& diagnostics);
+                                               const partition::RuleTable* rules, Placer& placer,
+                                               ActivationSpecs& activations, diag::Diagnostics& diagnostics);
 
 }  // namespace shardplan::plan
