@@ -58,7 +58,7 @@ void add_job_options(CLI::App& command, Arguments& arguments, Raw& raw) {
     command.add_option("--format", raw.formats, "text or json, optionally with =FILE (repeatable)")
         ->allow_extra_args(false);
     command.add_option("-o,--output", raw.output, "Write the result to FILE instead of standard output");
-    command.add_option("--color", raw.colour, "always, never or auto");
+    command.add_option("--color", raw.colour, "always, never or auto")->take_last();
     command.add_flag("--ascii", arguments.ascii, "No characters beyond ASCII");
     command.add_flag("-q,--quiet", arguments.quiet, "Errors only");
 }

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <iostream>
 
+#include "comm/session.h"
+
 namespace shardplan::app {
 namespace {
 
@@ -18,7 +20,11 @@ bool is_set(const char* name) {
     return value != nullptr && *value != '\0';
 }
 
+/// mpirun gives rank 0 a pseudo-terminal as standard output, whatever its own is: no rank can know, so it says no.
 bool is_terminal(Stream stream) {
+    if (comm::launched_by_mpirun()) {
+        return false;
+    }
     const char* term = std::getenv("TERM");
     const bool dumb = term == nullptr || std::string_view(term) == "dumb";
     return stream != Stream::file && !dumb && isatty(stream == Stream::output ? STDOUT_FILENO : STDERR_FILENO) == 1;

@@ -18,7 +18,7 @@ namespace shardplan::app {
 enum class Stream : std::uint8_t { output, error, file };
 
 /// NO_COLOR (not empty) switches off, FORCE_COLOR and CLICOLOR_FORCE on, --color outranks both; else colour on a
-/// terminal that is not "dumb".
+/// terminal that is not "dumb"; under mpirun no stream counts as a terminal.
 report::Style style_for(const Arguments& arguments, Stream stream);
 
 /// Calls `write` with standard output, or with a file beside `output.file` that is renamed when complete.

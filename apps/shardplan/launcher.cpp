@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -10,13 +11,29 @@
 #include <iostream>
 #include <vector>
 
+#include "console.h"
+
 namespace shardplan::app {
+namespace {
+
+/// The ranks cannot see the terminal: --color and --ascii as decided here, before a "--" that would end the options.
+void add_looks(std::vector<std::string>& words, const Arguments& arguments) {
+    const report::Style output = style_for(arguments, Stream::output);
+    const report::Style error = style_for(arguments, Stream::error);
+    std::vector<std::string> looks = {"--color", output.colour && error.colour ? "always" : "never"};
+    if (output.ascii || error.ascii) {
+        looks.emplace_back("--ascii");
+    }
+    words.insert(std::find(words.begin(), words.end(), "--"), looks.begin(), looks.end());
+}
+
+}  // namespace
 
 std::string mpirun_line(const Arguments& arguments, std::int64_t ranks) {
     return fmt::format("mpirun -n {} {} run {}", ranks, arguments.program, arguments.job);
 }
 
-ExitCode launch_mpirun(std::int64_t ranks, int argc, char** argv) {
+ExitCode launch_mpirun(const Arguments& arguments, std::int64_t ranks, int argc, char** argv) {
     constexpr std::int64_t most_ranks = 4096;
     if (ranks > most_ranks) {
         throw UsageError(fmt::format("the mesh has {} devices; shardplan starts at most {} ranks on one host by itself",
@@ -34,7 +51,9 @@ ExitCode launch_mpirun(std::int64_t ranks, int argc, char** argv) {
         words.insert(words.end(), {"--bind-to", "none"});
     }
     words.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
-    words.insert(words.end(), argv + 1, argv + argc);
+    std::vector<std::string> options(argv + 1, argv + argc);
+    add_looks(options, arguments);
+    words.insert(words.end(), options.begin(), options.end());
     std::vector<char*> pointers;
     for (std::string& word : words) {
         pointers.push_back(word.data());

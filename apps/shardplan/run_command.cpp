@@ -178,7 +178,7 @@ ExitCode run_command(const Arguments& arguments, int argc, char** argv) {
         }
         const std::int64_t ranks = ranks_to_start(arguments);
         if (ranks > 1) {
-            return launch_mpirun(ranks, argc, argv);
+            return launch_mpirun(arguments, ranks, argc, argv);
         }
         const auto world = comm::make_self_world();
         return Run(arguments, *world).go();

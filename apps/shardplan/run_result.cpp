@@ -51,8 +51,8 @@ void add_counts(const exec::RunReport& run, report::RunSummary& summary) {
 void add_times(const plan::Plan& plan, const exec::RunReport& run, report::RunSummary& summary) {
     for (const exec::StepTime& time : run.times) {
         const auto steps = static_cast<double>(std::max<std::int64_t>(1, run.measured_steps));
-        summary.times.push_back({time.timer.name,
-                                 time.calls / std::max<std::int64_t>(1, run.measured_steps), time.seconds / steps});
+        summary.times.push_back(
+            {time.timer.name, time.calls / std::max<std::int64_t>(1, run.measured_steps), time.seconds / steps});
     }
     if (!run.step_seconds.empty()) {
         summary.step_seconds = std::accumulate(run.step_seconds.begin(), run.step_seconds.end(), 0.0) /
