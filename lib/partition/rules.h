@@ -1,7 +1,8 @@
 // Parameter rules: ordered (regular expression, PartitionSpec) pairs, the first match (search, not full match) wins,
 // as EasyDeL's get_partition_rules / match_partition_rules. Presets are the complete tables of two releases, dead rules
 // and catch-alls included (semantics 1a.5, 1a.6), where a release has variants those of its defaults. Patterns are
-// ECMAScript (std::regex) without back-references, so that no pattern takes more than time linear in the name.
+// ECMAScript (std::regex) without back-references, so that no pattern takes more time than its length times that of the
+// name.
 #pragma once
 
 #include <memory>
