@@ -76,8 +76,8 @@ struct AttentionSpec {
     bool alibi = false;
     /// One per head; slope * key position is added to the scaled scores (bloom, mpt, baichuan).
     std::vector<float> alibi_slopes;
-    /// Falcon: slope * key position is rounded to bfloat16 and multiplied by `scale` before it is added; the slopes are
-    /// bfloat16 values.
+    /// Falcon: the slopes are bfloat16 values, the key position and its product with the slope are rounded to bfloat16,
+    /// and the product is multiplied by `scale` before it is added.
     bool alibi_bf16 = false;
 };
 
@@ -90,13 +90,51 @@ struct MlpSpec {
     bool down_bias = false;
 };
 
-/// Names in the checkpoint; "{}" stands for the layer index. Empty = the tensor does not exist.
-/// ".weight" and ".bias" are appended.
+/// How a router's score becomes the weight of an expert.
+enum class RouterScore : std::uint8_t {
+    softmax,       ///< over all experts
+    top_softmax,   ///< over the logits of the chosen experts only (granitemoe, gpt_oss)
+    sigmoid,       ///< of each logit (deepseek_v3)
+    sparse_mixer,  ///< one expert after the other, each weighed among those close to it (phimoe); chooses two
+};
+
+/// The score of a group of experts, by which groups are chosen (deepseek).
+enum class GroupScore : std::uint8_t { maximum, top_two_sum };
+
+struct RoutingSpec {
+    std::int64_t top_k = 1;  ///< experts per token
+    RouterScore score = RouterScore::softmax;
+    bool normalise = false;        ///< the weights of the chosen experts are divided by their sum
+    double scale = 1.0;            ///< multiplies the weights
+    double jitter = 0.01;          ///< sparse_mixer: relative distance up to which a score counts as close, halved
+    std::int64_t groups = 1;       ///< the experts form so many groups of neighbours
+    std::int64_t group_top_k = 1;  ///< only experts of that many best groups are chosen
+    GroupScore group_score = GroupScore::maximum;
+    bool correction_bias = false;  ///< a stored bias is added to the scores that choose, not to those that weigh
+};
+
+/// The mixture of experts of the layers with LayerSpec::moe; activation as MlpSpec says, all of them gated.
+struct MoeSpec {
+    std::int64_t experts = 0;       ///< 0 = the model has none
+    std::int64_t intermediate = 0;  ///< of each expert
+    RoutingSpec routing;
+    bool stacked = false;  ///< one tensor for all experts, [X, 2f, e] with [gate | up] and [X, e, f] (granitemoe)
+    std::int64_t shared_intermediate = 0;  ///< of the expert that every token passes; 0 = none
+    bool shared_gate = false;              ///< its result is multiplied by sigmoid(gate(x)) (qwen2_moe)
+    bool shared_fused = false;             ///< its [gate | up] are one tensor
+};
+
+/// Names in the checkpoint; "{}" stands for the layer index, "{expert}" for that of an expert. Empty = the tensor does
+/// not exist. ".weight" and ".bias" are appended.
 struct TensorNames {
     std::string embedding, position_embedding, embedding_norm, project_in, project_out;
     std::string q, k, v, qkv, out;
     std::string q_norm, k_norm;
     std::string gate, up, gate_up, down;
+    std::string router;
+    std::string router_correction;  ///< the whole name, nothing is appended
+    std::string expert_gate, expert_up, expert_gate_up, expert_down;
+    std::string shared_gate, shared_up, shared_gate_up, shared_down, shared_router;
     std::string pre_attention_norm, post_attention_norm, pre_mlp_norm, post_mlp_norm;
     std::string final_norm, lm_head;
     /// Further names of tensors that checkpoints of the family may hold and that are ignored, as std::regex.
@@ -105,11 +143,18 @@ struct TensorNames {
     std::string optional_prefix;
 };
 
+/// How the checkpoint's weights are quantised, as far as it restricts where they can be cut. 0 = no restriction.
+struct QuantizationSpec {
+    std::int64_t group = 0;  ///< consecutive inputs that share a scale (group_size, columns of weight_block_size)
+    std::int64_t rows = 0;   ///< consecutive outputs that share a scale (rows of weight_block_size)
+};
+
 /// What differs between layers.
 struct LayerSpec {
     std::int64_t sliding_window = 0;  ///< keys a query sees, itself included; 0 = all
     bool rope = true;                 ///< false: no positions in this layer (smollm3, llama4 every n-th)
     bool local_rope = false;          ///< true: AttentionSpec::local_rope instead of rope
+    bool moe = false;                 ///< true: ModelSpec::moe instead of the mlp
     friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
@@ -131,6 +176,7 @@ struct ModelSpec {
     NormSpec norm;
     AttentionSpec attention;
     MlpSpec mlp;
+    MoeSpec moe;
     std::vector<LayerSpec> layers;  ///< one per layer
     TensorNames names;
     bool tied_embeddings = false;
@@ -139,6 +185,7 @@ struct ModelSpec {
     double residual_scale = 1.0;   ///< granite
     double logit_scale = 1.0;      ///< multiplies the logits (granite 1/logits_scaling, cohere logit_scale)
     double logit_softcap = 0.0;    ///< gemma2
+    QuantizationSpec quantization;
     tensor::DType stored_dtype = tensor::DType::bf16;  ///< torch_dtype
     std::vector<std::string> notes;                    ///< defaults taken, parts left out: shown with the plan
 
