@@ -38,7 +38,12 @@ RefinedMesh::RefinedMesh(const mesh::Mesh& mesh, const std::map<std::string, std
 AxisList RefinedMesh::refine(const partition::SpecEntry& entry) const {
     AxisList result;
     for (const std::string& name : entry) {
-        const AxisList& parts = parts_[static_cast<std::size_t>(mesh::index_of(*original_.find(name)))];
+        const auto original = original_.find(name);
+        if (!original) {
+            result.push_back(refined_.find(name).value());  // a part of a split axis
+            continue;
+        }
+        const AxisList& parts = parts_[static_cast<std::size_t>(mesh::index_of(*original))];
         for (int i = 0; i < parts.size(); ++i) {
             if (refined_.size(parts[i]) > 1) {
                 result.push_back(parts[i]);

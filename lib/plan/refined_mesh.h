@@ -27,7 +27,8 @@ public:
     const mesh::AxisList& parts(mesh::AxisId original) const {
         return parts_[static_cast<std::size_t>(mesh::index_of(original))];
     }
-    /// Refined axes of a spec entry, those of size 1 left out: they cut nothing. Names must exist.
+    /// Refined axes of a spec entry, those of size 1 left out: they cut nothing.
+    /// Names are of whole axes or of parts, as names() gives them; others throw std::bad_optional_access.
     mesh::AxisList refine(const partition::SpecEntry& entry) const;
 
     /// Axis names for printing: whole axes by name, parts as Shardy writes sub-axes: "tp:(1)8" = 8 devices of tp behind
