@@ -27,11 +27,13 @@ tensor::Shape index_of(std::int64_t element, const tensor::Shape& shape) {
 
 }  // namespace
 
-Tolerance tolerance_of(tensor::DType dtype) {
+Tolerance tolerance_of(tensor::DType dtype, std::int64_t layers) {
     if (dtype == tensor::DType::f32) {
         return {2e-5, 2e-5, 1e-5};
     }
-    return {0.06, 0.02, 2e-2};
+    constexpr double ulp = 1.0 / 256.0;  // of bf16 at 1
+    const double rms = 2.0 * ulp * std::sqrt(static_cast<double>(layers + 1));
+    return {6.0 * rms, ulp, rms};
 }
 
 Comparison compare(const FloatTensor& values, const FloatTensor& reference, const Tolerance& tolerance) {

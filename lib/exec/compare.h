@@ -18,7 +18,12 @@ struct Tolerance {
     double rms = 0.0;
 };
 
-Tolerance tolerance_of(tensor::DType dtype);
+/// f32: 2e-5 absolute and relative, 1e-5 rms, at any depth (transformers' own f32 and f64 differ by 3e-6).
+/// bf16: both sides round every activation, in another order of sums, so each layer adds an independent error and the
+/// relative rms grows as the square root of the depth; measured 4.8e-3 to 5.3e-3 per sqrt(layer) on llama-like models
+/// of 2 to 8 layers. rms = 2 ulp * sqrt(layers + 1) with ulp = 2^-8; single elements within six times that, as the tail
+/// of a normal distribution over up to 1e9 logits.
+Tolerance tolerance_of(tensor::DType dtype, std::int64_t layers);
 
 struct Comparison {
     bool passed = false;

@@ -18,7 +18,7 @@ FloatTensor ones() {
 }  // namespace
 
 TEST_CASE("equal tensors pass with no error") {
-    const exec::Comparison result = exec::compare(ones(), ones(), exec::tolerance_of(tensor::DType::f32));
+    const exec::Comparison result = exec::compare(ones(), ones(), exec::tolerance_of(tensor::DType::f32, 2));
     CHECK(result.passed);
     CHECK(result.compared == 6);
     CHECK(result.max_absolute == 0.0);
