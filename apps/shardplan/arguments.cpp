@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
 #include "base/spelling.h"
+#include "diag/codes.h"
 
 namespace shardplan::app {
 namespace {
@@ -26,41 +28,82 @@ std::int64_t parse_count(const std::string& option, const std::string& text, std
     return value;
 }
 
-Output parse_output(const std::string& text) {
+Output parse_output(const std::string& text, bool for_findings) {
+    static const std::vector<std::pair<std::string, Format>> formats = {{"text", Format::text},
+                                                                        {"json", Format::json},
+                                                                        {"github", Format::github},
+                                                                        {"sarif", Format::sarif},
+                                                                        {"junit", Format::junit}};
     const std::size_t equals = text.find('=');
     const std::string name = text.substr(0, equals);
-    const std::string file = equals == std::string::npos ? "" : text.substr(equals + 1);
-    if (name == "text") {
-        return {Format::text, file};
+    for (const auto& [known, format] : formats) {
+        if (name == known && (for_findings || format <= Format::json)) {
+            return {format, equals == std::string::npos ? "" : text.substr(equals + 1)};
+        }
     }
-    if (name == "json") {
-        return {Format::json, file};
+    throw UsageError(fmt::format("--format takes {}, optionally with =FILE, got '{}'",
+                                 for_findings ? "text, json, github, sarif or junit" : "text or json", text));
+}
+
+const diag::CodeInfo& parse_code(const std::string& option, const std::string& text) {
+    if (const diag::CodeInfo* info = diag::find_code(text)) {
+        return *info;
     }
-    throw UsageError(fmt::format("--format takes text or json, optionally with =FILE, got '{}'", text));
+    std::vector<std::string> known;
+    for (const diag::CodeInfo& info : diag::all_codes()) {
+        known.emplace_back(info.code);
+    }
+    const std::string near = base::nearest_word(text, known);
+    throw UsageError(fmt::format("{}: there is no code '{}'{}", option, text,
+                                 near.empty() ? "; codes look like SP4003" : fmt::format("; did you mean {}?", near)));
+}
+
+/// "CODE=off|warning|error"; errors cannot be lowered, since what they report cannot be planned.
+void parse_level(const std::string& text, ValidateArguments& validate) {
+    const std::size_t equals = std::min(text.find('='), text.size());
+    const diag::CodeInfo& info = parse_code("--warn", text.substr(0, equals));
+    const std::string level = text.substr(std::min(equals + 1, text.size()));
+    if (level != "off" && level != "warning" && level != "error") {
+        throw UsageError(fmt::format("--warn takes CODE=off, CODE=warning or CODE=error, got '{}'", text));
+    }
+    if (info.severity == diag::Severity::error && level != "error") {
+        throw UsageError(fmt::format("--warn {}: {} ({}) is always an error", text, info.code, info.title));
+    }
+    validate.levels[std::string(info.code)] = level == "off"       ? std::nullopt
+                                              : level == "warning" ? std::optional(diag::Severity::warning)
+                                                                   : std::optional(diag::Severity::error);
 }
 
 /// The raw words of options that need more than CLI11's conversions.
 struct Raw {
     std::string mesh, mode, layers, ranks, rank, seed, steps, threads, colour = "auto", output;
-    std::vector<std::string> formats;
+    std::vector<std::string> formats, levels;
     bool no_verify = false;
 };
 
-void add_job_options(CLI::App& command, Arguments& arguments, Raw& raw) {
-    command
-        .add_option("job", arguments.job, "Job file, or a Hugging Face config.json with --mesh; - reads standard input")
-        ->required();
-    command.add_option("--mesh", raw.mesh, "Mesh instead of the job's: dp=2,tp=4 (one size may be -1)");
-    command.add_option("--mode", raw.mode, "prefill or decode");
-    command.add_option("--set", arguments.overrides.set, "Change the job: --set workload.batch_size=8 (repeatable)")
-        ->allow_extra_args(false);
-    command.add_option("--layers", raw.layers, "Only the first N layers of the model");
-    command.add_option("--format", raw.formats, "text or json, optionally with =FILE (repeatable)")
+void add_output_options(CLI::App& command, Arguments& arguments, Raw& raw, const std::string& formats) {
+    command.add_option("--format", raw.formats, formats + ", optionally with =FILE (repeatable)")
         ->allow_extra_args(false);
     command.add_option("-o,--output", raw.output, "Write the result to FILE instead of standard output");
     command.add_option("--color", raw.colour, "always, never or auto")->take_last();
     command.add_flag("--ascii", arguments.ascii, "No characters beyond ASCII");
     command.add_flag("-q,--quiet", arguments.quiet, "Errors only");
+}
+
+void add_overrides(CLI::App& command, Arguments& arguments, Raw& raw) {
+    command.add_option("--mesh", raw.mesh, "Mesh instead of the job's: dp=2,tp=4 (one size may be -1)");
+    command.add_option("--mode", raw.mode, "prefill or decode");
+    command.add_option("--set", arguments.overrides.set, "Change the job: --set workload.batch_size=8 (repeatable)")
+        ->allow_extra_args(false);
+    command.add_option("--layers", raw.layers, "Only the first N layers of the model");
+}
+
+void add_job_options(CLI::App& command, Arguments& arguments, Raw& raw) {
+    command
+        .add_option("job", arguments.job, "Job file, or a Hugging Face config.json with --mesh; - reads standard input")
+        ->required();
+    add_overrides(command, arguments, raw);
+    add_output_options(command, arguments, raw, "text or json");
 }
 
 void add_plan(CLI::App& app, Arguments& arguments, Raw& raw) {
@@ -86,8 +129,59 @@ void add_run(CLI::App& app, Arguments& arguments, Raw& raw) {
     run->add_option("--threads", raw.threads, "Threads of each rank (default: cores / ranks of this host)");
 }
 
+void add_validate(CLI::App& app, Arguments& arguments, Raw& raw) {
+    CLI::App* command = app.add_subcommand("validate", "Check jobs and report every problem with its place");
+    ValidateArguments& validate = arguments.validate;
+    command->add_option("files", validate.files,
+                        "Job files, directories (every job below), - for standard input, or configs of models with "
+                        "--mesh");
+    command->add_option("--stdin-filename", validate.stdin_name, "What - is called, and where its paths begin");
+    add_overrides(*command, arguments, raw);
+    command->add_option("--ranks", raw.ranks, "Number of devices, for a mesh with a -1");
+    add_output_options(*command, arguments, raw, "text, json, github, sarif or junit");
+    command->add_flag("--strict", validate.strict, "Warnings fail too");
+    command->add_option("--warn", raw.levels, "CODE=off, CODE=warning or CODE=error (repeatable)")
+        ->allow_extra_args(false);
+    command->add_flag("--exit-zero", validate.exit_zero, "Exit with 0 even when there are findings");
+    command->add_option("--explain", validate.explain, "Say what a code means");
+}
+
+void add_schema(CLI::App& app, Raw& raw) {
+    CLI::App* command = app.add_subcommand("schema", "Print the JSON Schema of job files, for editors");
+    command->add_option("-o,--output", raw.output, "Write it to FILE instead of standard output");
+}
+
 std::uint64_t parse_seed(const std::string& text) {
     return static_cast<std::uint64_t>(parse_count("--seed", text, 0, std::numeric_limits<std::int64_t>::max()));
+}
+
+void convert_outputs(Arguments& arguments, const Raw& raw) {
+    for (const std::string& format : raw.formats) {
+        arguments.outputs.push_back(parse_output(format, arguments.command == Command::validate));
+    }
+    if (arguments.outputs.empty()) {
+        arguments.outputs.push_back({});
+    }
+    if (!raw.output.empty()) {
+        arguments.outputs.front().file = raw.output;
+    }
+    const auto to_standard_output = std::count_if(arguments.outputs.begin(), arguments.outputs.end(),
+                                                  [](const Output& output) { return output.file.empty(); });
+    if (to_standard_output > 1) {
+        throw UsageError("only one --format can go to standard output; give the others a file, as in json=FILE");
+    }
+}
+
+void convert_validate(Arguments& arguments, const Raw& raw) {
+    ValidateArguments& validate = arguments.validate;
+    for (const std::string& level : raw.levels) {
+        parse_level(level, validate);
+    }
+    if (!validate.explain.empty()) {
+        parse_code("--explain", validate.explain);
+    } else if (validate.files.empty()) {
+        throw UsageError("validate needs files, directories, or - for standard input");
+    }
 }
 
 void convert(Arguments& arguments, const Raw& raw) {
@@ -126,14 +220,9 @@ void convert(Arguments& arguments, const Raw& raw) {
     arguments.colour = raw.colour == "auto"     ? Colour::automatic
                        : raw.colour == "always" ? Colour::always
                                                 : Colour::never;
-    for (const std::string& format : raw.formats) {
-        arguments.outputs.push_back(parse_output(format));
-    }
-    if (arguments.outputs.empty()) {
-        arguments.outputs.push_back({});
-    }
-    if (!raw.output.empty()) {
-        arguments.outputs.front().file = raw.output;
+    convert_outputs(arguments, raw);
+    if (arguments.command == Command::validate) {
+        convert_validate(arguments, raw);
     }
 }
 
@@ -177,6 +266,8 @@ Parsed parse_arguments(int argc, const char* const* argv) {
     app.require_subcommand(1);
     add_plan(app, arguments, raw);
     add_run(app, arguments, raw);
+    add_validate(app, arguments, raw);
+    add_schema(app, raw);
     app.add_subcommand("version", "Versions of shardplan and of the libraries it uses")
         ->add_option("--format", raw.formats, "text or json")
         ->allow_extra_args(false);
@@ -194,9 +285,16 @@ Parsed parse_arguments(int argc, const char* const* argv) {
         const std::string what = unknown_command ? fmt::format("there is no command '{}'", argv[1]) : error.what();
         throw UsageError(what + suggestion(app, words));
     }
-    arguments.command = app.got_subcommand("plan")  ? Command::plan
-                        : app.got_subcommand("run") ? Command::run
-                                                    : Command::version;
+    const std::vector<std::pair<std::string, Command>> commands = {{"plan", Command::plan},
+                                                                   {"run", Command::run},
+                                                                   {"validate", Command::validate},
+                                                                   {"schema", Command::schema},
+                                                                   {"version", Command::version}};
+    for (const auto& [name, command] : commands) {
+        if (app.got_subcommand(name)) {
+            arguments.command = command;
+        }
+    }
     convert(arguments, raw);
     return parsed;
 }

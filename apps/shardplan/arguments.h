@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "config/overrides.h"
+#include "diag/diagnostic.h"
 
 namespace shardplan::app {
 
@@ -16,14 +18,24 @@ struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-enum class Command : std::uint8_t { plan, run, version };
-enum class Format : std::uint8_t { text, json };
+enum class Command : std::uint8_t { plan, run, validate, schema, version };
+enum class Format : std::uint8_t { text, json, github, sarif, junit };  ///< the last three: validate only
 enum class Colour : std::uint8_t { automatic, always, never };
 
 /// One rendering of the result; an empty file is standard output.
 struct Output {
     Format format = Format::text;
     std::string file;
+};
+
+struct ValidateArguments {
+    std::vector<std::string> files;  ///< files, directories, "-"
+    std::string stdin_name = "<stdin>";
+    /// --warn by code; nullopt = off.
+    std::map<std::string, std::optional<diag::Severity>, std::less<>> levels;
+    bool strict = false;
+    bool exit_zero = false;
+    std::string explain;  ///< a code of the table: say what it means, check nothing
 };
 
 struct Arguments {
@@ -52,6 +64,8 @@ struct Arguments {
     std::string logits;
     bool verify = true;
     int threads = 0;
+
+    ValidateArguments validate;
 };
 
 struct Parsed {

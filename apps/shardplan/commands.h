@@ -8,6 +8,11 @@ namespace shardplan::app {
 
 ExitCode plan_command(const Arguments& arguments);
 ExitCode run_command(const Arguments& arguments, int argc, char** argv);
+ExitCode validate_command(const Arguments& arguments);
+ExitCode schema_command(const Arguments& arguments);
 ExitCode version_command(const Arguments& arguments);
+
+/// Calls the one that the command line names.
+ExitCode dispatch(const Arguments& arguments, int argc, char** argv);
 
 }  // namespace shardplan::app

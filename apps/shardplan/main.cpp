@@ -4,21 +4,6 @@
 
 #include "commands.h"
 
-namespace shardplan::app {
-namespace {
-
-ExitCode dispatch(const Arguments& arguments, int argc, char** argv) {
-    switch (arguments.command) {
-        case Command::plan: return plan_command(arguments);
-        case Command::run: return run_command(arguments, argc, argv);
-        case Command::version: return version_command(arguments);
-    }
-    return ExitCode::internal;
-}
-
-}  // namespace
-}  // namespace shardplan::app
-
 int main(int argc, char** argv) {
     using namespace shardplan::app;
     std::signal(SIGINT, [](int) { std::_Exit(value_of(ExitCode::interrupted)); });

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "config/file.h"
+#include "config/job_fields.h"
 #include "config/job_sections.h"
+#include "config/json_kind.h"
 #include "config/model_file.h"
 #include "config/object_reader.h"
 
@@ -16,17 +18,6 @@ namespace shardplan::config {
 namespace {
 
 using model::ConfigValue;
-
-/// An object that is a model's config and not a job.
-bool is_bare_model(const ConfigValue& root) {
-    if (root.find("model") != nullptr || root.find("mesh") != nullptr) {
-        return false;
-    }
-    constexpr std::string_view model_keys[] = {"model_type",        "architectures", "hidden_size", "n_embd",
-                                               "num_hidden_layers", "vocab_size",    "d_model"};
-    return std::any_of(std::begin(model_keys), std::end(model_keys),
-                       [&](std::string_view key) { return root.find(key) != nullptr; });
-}
 
 /// Makes {"model": root} of a bare model. The pointers below stay those of the file.
 void wrap_model(Document& document) {
@@ -87,8 +78,7 @@ void read_sections(const ObjectReader& reader, plan::Job& job, diag::Diagnostics
 
 void read_root(const ConfigValue& root, const JobSource& source, const Overrides& overrides, plan::Job& job,
                diag::Diagnostics& diagnostics, std::vector<Document>* documents) {
-    const ObjectReader reader(
-        root, {"model", "mesh", "partition_axis", "partition_rules", "backend", "workload", "options"}, diagnostics);
+    const ObjectReader reader(root, keys_of(fields::job), diagnostics);
     const ConfigValue* model_value = reader.require("model", R"(e.g. "model": "models/llama-3.1-8b.json")");
     if (model_value != nullptr) {
         if (auto model = read_model_section(*model_value, source.directory, diagnostics, documents)) {

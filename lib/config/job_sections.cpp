@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/spelling.h"
+#include "config/job_fields.h"
 #include "config/object_reader.h"
 
 namespace shardplan::config {
@@ -17,11 +17,24 @@ namespace {
 
 using model::ConfigValue;
 
-template <typename Value>
-using Choice = std::pair<std::string_view, Value>;
+std::optional<std::int64_t> integer(const ObjectReader& reader, const JobField& field) {
+    return reader.integer(field.name, field.lowest, field.highest);
+}
 
-constexpr std::int64_t most_devices = std::int64_t{1} << 40;
-constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
+/// The value of a string among `choices`; SP1008.
+template <typename Value>
+std::optional<Value> one_of(const ConfigValue& value, std::span<const Choice<Value>> choices,
+                            diag::Diagnostics& diagnostics) {
+    std::vector<std::string> known;
+    for (const auto& [name, meaning] : choices) {
+        if (*value.string() == name) {
+            return meaning;
+        }
+        known.emplace_back(name);
+    }
+    report_name(value, known, diagnostics);
+    return std::nullopt;
+}
 
 /// null, "tp" or ["fsdp","dp"].
 std::optional<partition::SpecEntry> read_entry(const ConfigValue& value, diag::Diagnostics& diagnostics) {
@@ -75,30 +88,21 @@ std::vector<std::string> field_names(partition::Compat compat) {
     return names;
 }
 
-void read_rule_preset(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
-    static constexpr auto presets = std::to_array<Choice<partition::RuleSource>>({
-        {"derived", partition::RuleSource::derived},
-        {"seed-0.0.80", partition::RuleSource::seed_0_0_80},
-        {"easydel-0.2", partition::RuleSource::easydel_0_2},
-    });
-    std::vector<std::string> names;
-    for (const auto& [name, source] : presets) {
-        if (*value.string() == name) {
-            job.rule_source = source;
-            return;
-        }
-        names.emplace_back(name);
-    }
-    report_name(value, names, diagnostics);
-}
-
 }  // namespace
+
+std::vector<std::string> keys_of(std::span<const JobField> fields) {
+    std::vector<std::string> keys;
+    for (const JobField& field : fields) {
+        keys.emplace_back(field.name);
+    }
+    return keys;
+}
 
 void read_mesh(const ConfigValue& value, std::optional<std::int64_t> ranks, plan::Job& job,
                diag::Diagnostics& diagnostics) {
     const std::size_t errors_before = diagnostics.error_count();
-    const ObjectReader reader(value, {"axes", "devices"}, diagnostics);
-    std::optional<std::int64_t> devices = reader.integer("devices", 1, most_devices);
+    const ObjectReader reader(value, keys_of(fields::mesh_fields), diagnostics);
+    std::optional<std::int64_t> devices = integer(reader, fields::devices);
     const ConfigValue* axes_value = reader.require("axes", R"(e.g. "axes": {"dp": 1, "tp": 4})");
     if (axes_value == nullptr) {
         return;
@@ -113,7 +117,7 @@ void read_mesh(const ConfigValue& value, std::optional<std::int64_t> ranks, plan
         if (is_annotation(name)) {
             continue;
         }
-        const auto size = read_integer(size_value, -1, most_devices, diagnostics);
+        const auto size = read_integer(size_value, fields::axes.lowest, fields::axes.highest, diagnostics);
         axes.push_back({name, size.value_or(1)});
         wildcard = wildcard || size == -1;
     }
@@ -129,17 +133,12 @@ void read_mesh(const ConfigValue& value, std::optional<std::int64_t> ranks, plan
 }
 
 void read_options(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
-    static constexpr auto indivisible = std::to_array<Choice<plan::Indivisible>>(
-        {{"strict", plan::Indivisible::strict}, {"drop", plan::Indivisible::drop}});
-    static constexpr auto kv_heads = std::to_array<Choice<plan::KvHeads>>(
-        {{"replicate", plan::KvHeads::replicate}, {"split", plan::KvHeads::split}});
-    static constexpr auto compat = std::to_array<Choice<partition::Compat>>(
-        {{"seed", partition::Compat::seed}, {"current", partition::Compat::current}});
-    const ObjectReader reader(value, {"indivisible", "kv_heads", "compat"}, diagnostics);
+    const ObjectReader reader(value, keys_of(fields::options_fields), diagnostics);
     plan::Options& options = job.options;
-    options.indivisible = reader.choice<plan::Indivisible>("indivisible", indivisible).value_or(options.indivisible);
-    options.kv_heads = reader.choice<plan::KvHeads>("kv_heads", kv_heads).value_or(options.kv_heads);
-    options.compat = reader.choice<partition::Compat>("compat", compat).value_or(options.compat);
+    options.indivisible =
+        reader.choice<plan::Indivisible>("indivisible", names::indivisible).value_or(options.indivisible);
+    options.kv_heads = reader.choice<plan::KvHeads>("kv_heads", names::kv_heads).value_or(options.kv_heads);
+    options.compat = reader.choice<partition::Compat>("compat", names::compat).value_or(options.compat);
 }
 
 void read_partition_axis(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
@@ -156,7 +155,8 @@ void read_partition_axis(const ConfigValue& value, plan::Job& job, diag::Diagnos
 
 void read_partition_rules(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
     if (value.string() != nullptr) {
-        read_rule_preset(value, job, diagnostics);
+        job.rule_source =
+            one_of<partition::RuleSource>(value, names::rule_sources, diagnostics).value_or(job.rule_source);
         return;
     }
     if (value.array() == nullptr) {
@@ -174,37 +174,23 @@ void read_partition_rules(const ConfigValue& value, plan::Job& job, diag::Diagno
 void read_backend(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
     const ConfigValue* provider = &value;
     if (value.string() == nullptr) {
-        const ObjectReader reader(value, {"provider"}, diagnostics);
+        const ObjectReader reader(value, keys_of(fields::backend_fields), diagnostics);
         provider = reader.text("provider") != nullptr ? reader.find("provider") : nullptr;
     }
     if (provider == nullptr) {
         return;
     }
-    if (const auto choice = backend::parse_provider(*provider->string())) {
-        job.provider = *choice;
-        return;
-    }
-    report_name(*provider, {"auto", "local", "fused", "inference", "transformer_engine", "inference_optimized"},
-                diagnostics);
+    job.provider = one_of<backend::ProviderChoice>(*provider, names::providers, diagnostics).value_or(job.provider);
 }
 
 void read_workload(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
-    static constexpr auto modes =
-        std::to_array<Choice<model::Mode>>({{"prefill", model::Mode::prefill}, {"decode", model::Mode::decode}});
-    const ObjectReader reader(value, {"mode", "batch_size", "sequence_length", "cache_length", "dtype"}, diagnostics);
+    const ObjectReader reader(value, keys_of(fields::workload_fields), diagnostics);
     model::Workload& workload = job.workload;
-    workload.mode = reader.choice<model::Mode>("mode", modes).value_or(workload.mode);
-    workload.batch_size = reader.integer("batch_size", 1, most_tokens).value_or(workload.batch_size);
-    workload.sequence_length = reader.integer("sequence_length", 1, most_tokens).value_or(workload.sequence_length);
-    workload.cache_length = reader.integer("cache_length", 0, most_tokens).value_or(workload.cache_length);
-    if (const std::string* name = reader.text("dtype")) {
-        const auto dtype = tensor::parse_dtype(*name);
-        if (dtype == tensor::DType::f32 || dtype == tensor::DType::bf16) {
-            workload.dtype = *dtype;
-        } else {
-            report_name(*reader.find("dtype"), {"bf16", "f32"}, diagnostics);
-        }
-    }
+    workload.mode = reader.choice<model::Mode>("mode", names::modes).value_or(workload.mode);
+    workload.batch_size = integer(reader, fields::batch_size).value_or(workload.batch_size);
+    workload.sequence_length = integer(reader, fields::sequence_length).value_or(workload.sequence_length);
+    workload.cache_length = integer(reader, fields::cache_length).value_or(workload.cache_length);
+    workload.dtype = reader.choice<tensor::DType>("dtype", names::dtypes).value_or(workload.dtype);
 }
 
 }  // namespace shardplan::config

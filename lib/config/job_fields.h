@@ -1,0 +1,151 @@
+// The keys of a job with their names, ranges, defaults and descriptions: one table that the reader checks against and
+// the JSON Schema is written from. What the fields mean for a plan is not known here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/provider.h"
+#include "model/workload.h"
+#include "partition/partition_axis.h"
+#include "partition/rules.h"
+#include "plan/job.h"
+#include "tensor/dtype.h"
+
+namespace shardplan::config {
+
+struct JobField {
+    std::string_view name;
+    std::string_view description;
+    std::string_view default_json;  ///< "" when the field has none
+    std::string_view example_json;  ///< "" when the default is example enough
+    std::int64_t lowest = 0;        ///< integers only
+    std::int64_t highest = 0;
+};
+
+/// A name that a field may have, and what it stands for.
+template <typename Value>
+using Choice = std::pair<std::string_view, Value>;
+
+namespace fields {
+
+inline constexpr std::int64_t most_devices = std::int64_t{1} << 40;
+inline constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
+
+inline constexpr JobField model = {
+    "model",
+    "The Hugging Face config of the model: a path relative to this file (a config.json or a directory that holds one), "
+    "or the config itself.",
+    "", R"("models/llama-3.1-8b.json")"};
+inline constexpr JobField mesh = {"mesh", "The devices, arranged along named axes.", "",
+                                  R"({"axes": {"dp": 1, "fsdp": 2, "tp": 4, "sp": 1}})"};
+inline constexpr JobField partition_axis = {
+    "partition_axis",
+    "Which mesh axes each kind of dimension is cut over: null (not cut), one axis, or several from major to minor.",
+    "{}", R"({"head_axis": "tp", "hidden_state_axis": null, "batch_axis": ["fsdp", "dp"]})"};
+inline constexpr JobField partition_rules = {
+    "partition_rules",
+    "Where parameters lie: derived from the role of each weight, a table of an existing library, or rules of your own, "
+    "[regular expression on the checkpoint name, [entry of each dimension]], the first match wins.",
+    R"("derived")", R"([["lm_head", ["tp", null]], [".*", []]])"};
+inline constexpr JobField backend = {
+    "backend", "The provider of the modules that compute; a name or an object with \"provider\".", R"("auto")", ""};
+inline constexpr JobField workload = {"workload", "What the model is asked to do in one step.", "{}",
+                                      R"({"mode": "decode", "batch_size": 8, "sequence_length": 4095})"};
+inline constexpr JobField options = {"options", "How strictly, and by whose rules, the job is planned.", "{}", ""};
+inline constexpr std::array job = {model, mesh, partition_axis, partition_rules, backend, workload, options};
+
+inline constexpr JobField axes = {
+    "axes", "Axis name to size, in order: the last axis varies fastest with the rank. One size may be -1.",
+    "",     R"({"dp": 2, "tp": 4})",
+    -1,     most_devices};
+inline constexpr JobField devices = {
+    "devices", "The number of devices; the axis sizes must multiply to it, and a size of -1 is filled from it.",
+    "",        "8",
+    1,         most_devices};
+inline constexpr std::array mesh_fields = {axes, devices};
+
+inline constexpr JobField provider = {
+    "provider", "auto takes the best provider that can run this model on this mesh, and says why.", R"("auto")", ""};
+inline constexpr std::array backend_fields = {provider};
+
+inline constexpr JobField mode = {"mode", "prefill: all tokens at once; decode: one token for each sequence.",
+                                  R"("prefill")", ""};
+inline constexpr JobField batch_size = {"batch_size", "Sequences over the whole mesh.", "1", "8", 1, most_tokens};
+inline constexpr JobField sequence_length = {
+    "sequence_length",
+    "prefill: tokens of each sequence; decode: tokens that the cache holds when the step starts.",
+    "128",
+    "4096",
+    1,
+    most_tokens};
+inline constexpr JobField cache_length = {
+    "cache_length",
+    "Positions the key/value cache can hold; 0: none in prefill, chosen from sequence_length in decode.",
+    "0",
+    "8192",
+    0,
+    most_tokens};
+inline constexpr JobField dtype = {
+    "dtype", "Of weights, activations and cache. Default: f32 when the model is stored so, else bf16.", "",
+    R"("bf16")"};
+inline constexpr std::array workload_fields = {mode, batch_size, sequence_length, cache_length, dtype};
+
+inline constexpr JobField indivisible = {
+    "indivisible", "A dimension that its axes do not divide: strict, an error; drop, it is not cut, with a warning.",
+    R"("strict")", ""};
+inline constexpr JobField kv_heads = {
+    "kv_heads",
+    "Fewer key/value heads than devices: replicate, each is held by several; split, projections stay evenly cut and "
+    "their outputs are gathered.",
+    R"("replicate")", ""};
+inline constexpr JobField compat = {
+    "compat", "Whose fields and rules hold: seed, the 13 fields of EasyDeL 0.0.80; current, the fields of eformer.",
+    R"("seed")", ""};
+inline constexpr std::array options_fields = {indivisible, kv_heads, compat};
+
+}  // namespace fields
+
+namespace names {
+
+inline constexpr auto rule_sources = std::to_array<Choice<partition::RuleSource>>({
+    {"derived", partition::RuleSource::derived},
+    {"seed-0.0.80", partition::RuleSource::seed_0_0_80},
+    {"easydel-0.2", partition::RuleSource::easydel_0_2},
+});
+inline constexpr auto providers = std::to_array<Choice<backend::ProviderChoice>>({
+    {"auto", backend::ProviderChoice::automatic},
+    {"local", backend::ProviderChoice::local},
+    {"fused", backend::ProviderChoice::fused},
+    {"inference", backend::ProviderChoice::inference},
+    {"transformer_engine", backend::ProviderChoice::fused},
+    {"inference_optimized", backend::ProviderChoice::inference},
+});
+inline constexpr auto modes =
+    std::to_array<Choice<model::Mode>>({{"prefill", model::Mode::prefill}, {"decode", model::Mode::decode}});
+inline constexpr auto dtypes = std::to_array<Choice<tensor::DType>>({
+    {"bf16", tensor::DType::bf16},
+    {"f32", tensor::DType::f32},
+    {"bfloat16", tensor::DType::bf16},
+    {"float32", tensor::DType::f32},
+    {"torch.bfloat16", tensor::DType::bf16},
+    {"torch.float32", tensor::DType::f32},
+});
+inline constexpr auto indivisible = std::to_array<Choice<plan::Indivisible>>(
+    {{"strict", plan::Indivisible::strict}, {"drop", plan::Indivisible::drop}});
+inline constexpr auto kv_heads =
+    std::to_array<Choice<plan::KvHeads>>({{"replicate", plan::KvHeads::replicate}, {"split", plan::KvHeads::split}});
+inline constexpr auto compat = std::to_array<Choice<partition::Compat>>(
+    {{"seed", partition::Compat::seed}, {"current", partition::Compat::current}});
+
+}  // namespace names
+
+/// The names of fields, for ObjectReader.
+std::vector<std::string> keys_of(std::span<const JobField> fields);
+
+}  // namespace shardplan::config

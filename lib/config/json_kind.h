@@ -1,0 +1,20 @@
+// What a JSON file found in a directory is, from its top level only: a job, the config of a model, or something else.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "model/config_value.h"
+
+namespace shardplan::config {
+
+enum class JsonKind : std::uint8_t { job, model, other };
+
+/// A job has at least two of the job's keys at its top level, or names shardplan.schema.json as its "$schema". A text
+/// that is no JSON counts as a job when it mentions two of the keys in quotes: then its syntax is worth a report.
+JsonKind kind_of(std::string_view text);
+
+/// An object that is a model's config and not a job.
+bool is_bare_model(const model::ConfigValue& root);
+
+}  // namespace shardplan::config
