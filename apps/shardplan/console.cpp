@@ -118,7 +118,7 @@ ExitCode code_for(const diag::Diagnostics& diagnostics) {
 }
 
 bool shows_progress() {
-    return is_terminal(Stream::error) && !is_set("CI");
+    return (is_terminal(Stream::error) || is_set(progress_variable)) && !is_set("CI");
 }
 
 }  // namespace shardplan::app

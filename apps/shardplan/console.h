@@ -35,7 +35,10 @@ void print_diagnostics(const diag::Diagnostics& diagnostics, const std::vector<c
 /// 2 when something could not be read at all, 1 for any other error, else 0.
 ExitCode code_for(const diag::Diagnostics& diagnostics);
 
-/// True when standard error is a terminal and not a CI log.
+/// Set by `run` for the ranks it starts when its own standard error is a terminal: theirs is a pipe to mpirun.
+inline constexpr const char* progress_variable = "SHARDPLAN_PROGRESS";
+
+/// True when standard error is a terminal, or that of the `run` that started this rank, and not a CI log.
 bool shows_progress();
 
 }  // namespace shardplan::app

@@ -47,6 +47,7 @@ ExitCode launch_mpirun(const Arguments& arguments, std::int64_t ranks, int argc,
     std::vector<std::string> words = {"mpirun", "-q", "-n", std::to_string(ranks)};
     if (ranks > sysconf(_SC_NPROCESSORS_ONLN)) {
         words.insert(words.end(), {"--oversubscribe", "--mca", "mpi_yield_when_idle", "1"});
+        setenv("OMP_WAIT_POLICY", "passive", 0);
     } else if (ranks == 1) {
         words.insert(words.end(), {"--bind-to", "none"});
     }
@@ -54,6 +55,9 @@ ExitCode launch_mpirun(const Arguments& arguments, std::int64_t ranks, int argc,
     std::vector<std::string> options(argv + 1, argv + argc);
     add_looks(options, arguments);
     words.insert(words.end(), options.begin(), options.end());
+    if (shows_progress()) {
+        setenv(progress_variable, "1", 1);
+    }
     std::vector<char*> pointers;
     for (std::string& word : words) {
         pointers.push_back(word.data());

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <iostream>
 #include <stdexcept>
 #include <thread>
@@ -43,6 +44,31 @@ int threads_per_rank(const Arguments& arguments, const comm::World& world) {
     const auto allowed = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
     const std::int64_t fair = std::max<std::int64_t>(1, sysconf(_SC_NPROCESSORS_ONLN) / world.local_size());
     return static_cast<int>(std::min(allowed, fair));
+}
+
+/// Before anything runs: can the results be written, is the checkpoint there?
+void check_paths(const Arguments& arguments) {
+    if (!arguments.weights.empty() && !std::filesystem::exists(arguments.weights)) {
+        throw UsageError(fmt::format("--weights: there is no '{}'", arguments.weights));
+    }
+    for (const auto& [option, path] :
+         {std::pair{"--logits", arguments.logits}, {"--save-weights", arguments.save_weights}}) {
+        if (path.empty()) {
+            continue;
+        }
+        std::filesystem::path directory = std::filesystem::absolute(path).parent_path();
+        while (std::string_view(option) == "--save-weights" && !std::filesystem::exists(directory)) {
+            directory = directory.parent_path();  // the directory is made with its parents
+        }
+        if (!std::filesystem::is_directory(directory) || access(directory.c_str(), W_OK) != 0) {
+            throw UsageError(fmt::format("{}: cannot write to '{}'", option, directory.string()));
+        }
+    }
+}
+
+/// One line on standard error, overwritten; an empty stage wipes it.
+void show_progress(std::string_view stage) {
+    std::cerr << fmt::format("\r\033[K{}{}", stage.empty() ? "" : "running: ", stage) << std::flush;
 }
 
 class Run {
@@ -110,6 +136,9 @@ private:
         options.save_weights = arguments_.save_weights;
         options.logits_file = arguments_.logits;
         options.threads = threads_per_rank(arguments_, world_);
+        if (world_.rank() == 0 && !arguments_.quiet && shows_progress()) {
+            options.progress = show_progress;
+        }
         if (!arguments_.weights.empty()) {
             options.checkpoint = config::read_checkpoint(arguments_.weights, diagnostics);
         }
@@ -130,6 +159,9 @@ private:
             throw std::logic_error("the unsharded model has no plan, though the sharded one has");
         }
         const exec::RunReport run = exec::run_and_verify(plan, *reference, world_, options);
+        if (options.progress) {
+            show_progress("");
+        }
         if (world_.rank() == 0) {
             diag::Diagnostics problems = planned.diagnostics;
             for (const diag::Diagnostic& problem : run.problems) {
@@ -150,6 +182,9 @@ private:
                 if (output.format == Format::json) {
                     report::write_run_json(out, summary);
                 } else {
+                    if (style.colour && shows_progress()) {
+                        out << "\r\033[K";  // the progress line may still stand on the terminal
+                    }
                     report::write_run_text(out, summary, style);
                 }
             });
@@ -172,6 +207,7 @@ std::int64_t ranks_to_start(const Arguments& arguments) {
 }  // namespace
 
 ExitCode run_command(const Arguments& arguments, int argc, char** argv) {
+    check_paths(arguments);
     if (!comm::launched_by_mpirun()) {
         if (arguments.job == "-" && !arguments.ranks) {
             throw UsageError("run reads a job from standard input only under mpirun, or with --ranks");

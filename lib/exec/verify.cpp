@@ -64,6 +64,9 @@ public:
 
     /// Returns the logits of the measured steps on rank 0.
     FloatTensor run(const TokenBatch& tokens, const WeightSource& weights, RunReport& report) {
+        if (options_.progress) {
+            options_.progress("weights");
+        }
         const auto start = Clock::now();
         executor_ = std::make_unique<Executor>(plan_, *groups_, *kernels_, weights, allocator_);
         report.load_seconds = seconds_since(start);
@@ -77,6 +80,10 @@ public:
 
 private:
     void step(const TokenBatch& ids, std::int64_t first_position, RunReport& report) {
+        if (options_.progress) {
+            const std::int64_t prompt = decodes(plan_) ? plan_.graph.workload.sequence_length : 0;
+            options_.progress(fmt::format("step {} of {}", report.executed_steps + 1, prompt + report.measured_steps));
+        }
         world_.barrier();
         const auto start = Clock::now();
         executor_->run(ids, first_position);
@@ -220,6 +227,9 @@ RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, co
             write_logits(options.logits_file, logits);
         }
         if (options.verify) {
+            if (options.progress) {
+                options.progress("the unsharded model");
+            }
             const auto start = Clock::now();
             const FloatTensor expected = reference_logits(plan, reference, tokens, *weights, report.measured_steps);
             report.reference_seconds = seconds_since(start);

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -29,6 +31,8 @@ struct RunOptions {
     std::string logits_file;   ///< empty = no
     int threads = 0;           ///< of each rank's kernels; 0 = as OpenMP decides
     bool poison = false;       ///< fill new memory with NaN
+    /// Told what begins, on every rank: "weights", "step 3 of 8", "the unsharded model".
+    std::function<void(std::string_view)> progress = {};
 };
 
 /// Longest time over the ranks for one kind of step, summed over the measured steps of the model.
