@@ -1,6 +1,7 @@
 #include "kernels/onednn/library.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <dnnl.hpp>
 #include <map>
@@ -8,6 +9,7 @@
 #include <stdexcept>
 
 #include "kernels/onednn/api.h"
+#include "kernels/reference/threads.h"
 
 namespace shardplan::kernels::onednn {
 namespace {
@@ -119,6 +121,24 @@ struct Library::State {
     }
 };
 
+/// While it lives, parallel regions have one thread when the work is too small to pay for waking the others. It must
+/// cover creation as well as execution: oneDNN fixes the number of threads when it creates a primitive.
+class ThreadsFor {
+public:
+    explicit ThreadsFor(const MatmulShape& shape) : before_(omp_get_max_threads()) {
+        if (!worth_threads(shape.m * shape.n * shape.k / work_per_element)) {
+            omp_set_num_threads(1);
+        }
+    }
+    ~ThreadsFor() { omp_set_num_threads(before_); }
+    ThreadsFor(const ThreadsFor&) = delete;
+    ThreadsFor& operator=(const ThreadsFor&) = delete;
+
+private:
+    static constexpr std::int64_t work_per_element = 8;  ///< multiply-adds in the time of one element of other kernels
+    int before_;
+};
+
 Library::Library() : state_(std::make_unique<State>()) {
     dnnl::set_verbose(0);  // it would write to the standard output
     const MatmulShape probe{packing_rows, 64, 64};
@@ -148,6 +168,7 @@ std::unique_ptr<PackedWeight> Library::pack(const ConstView& w, WeightOrder orde
 }
 
 void Library::matmul(const ConstView& x, const PackedWeight& w, const MatmulShape& shape, const View& y) {
+    const ThreadsFor threads(shape);
     const dnnl::memory& packed = dynamic_cast<const Packed&>(w).memory();
     const Product& product = state_->required_product({shape, x.dtype, y.dtype, Layout::library});
     const dnnl::memory::desc wanted = product.desc.weights_desc();
@@ -158,6 +179,7 @@ void Library::matmul(const ConstView& x, const PackedWeight& w, const MatmulShap
 
 void Library::matmul_plain(const ConstView& x, const ConstView& w, WeightOrder order, const MatmulShape& shape,
                            const View& y) {
+    const ThreadsFor threads(shape);
     const Product& product = state_->required_product({shape, x.dtype, y.dtype, layout_of(order)});
     const dnnl::memory weight(product.desc.weights_desc(), state_->engine, mutable_data(w.data));
     state_->run(product, x, weight, y);
