@@ -98,13 +98,16 @@ std::optional<ProviderDecision> take_chosen(ProviderKind kind, ProviderCompat co
 
 }  // namespace
 
-std::vector<std::string> refusals(ProviderKind kind, ProviderCompat /*compat*/, const model::ModelSpec& model,
+std::vector<std::string> refusals(ProviderKind kind, ProviderCompat compat, const model::ModelSpec& model,
                                   const ProviderConditions& conditions) {
     std::vector<std::string> reasons;
     if (kind != ProviderKind::inference) {
         return reasons;
     }
     refuse_model(model, reasons);
+    if (model.moe.experts > 0 && !make_provider(kind, compat)->grouped_mlp_modules(true, false)) {
+        reasons.push_back(fmt::format("its version core_v0.16.0 has no experts, the model has {}", model.moe.experts));
+    }
     const std::int64_t devices = conditions.tensor_parallel;
     if (devices <= 1) {
         return reasons;

@@ -71,26 +71,27 @@ std::vector<diag::Diagnostic> check_checkpoint(const model::Graph& graph, const 
     Messages missing("are missing"), shapes("have another shape"), dtypes("have a dtype that cannot be read"),
         extra("are not part of the model");
     std::set<std::string> known;
+    const auto check = [&](const model::Parameter& part, int layer) {
+        const std::string name = model::name_in_layer(part.name, layer);
+        const auto found = find_tensor(checkpoint, name, graph.model.names.optional_prefix);
+        const bool first_part = known.insert(found == checkpoint.end() ? name : found->first).second;
+        if (!first_part) {
+            return;
+        }
+        if (found == checkpoint.end()) {
+            missing.add(fmt::format("tensor {} of shape {} is missing", name, tensor::to_string(part.stored_shape)));
+        } else if (found->second.shape != part.stored_shape) {
+            shapes.add(fmt::format("tensor {} has shape {}, the model needs {}", found->first,
+                                   tensor::to_string(found->second.shape), tensor::to_string(part.stored_shape)));
+        } else if (!readable(found->second.dtype)) {
+            dtypes.add(fmt::format("tensor {} has dtype {}", found->first, tensor::to_string(found->second.dtype)),
+                       "f32, bf16, f16 and f64 can be read");
+        }
+    };
     for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
-        const model::Parameter& parameter = graph.parameters[p];
+        const std::vector<model::Parameter> parts = model::stored_parts(graph.parameters[p]);
         for (const int layer : model::layers_of(graph, static_cast<int>(p))) {
-            const std::string name = model::name_in_layer(parameter.name, layer);
-            const auto found = find_tensor(checkpoint, name, graph.model.names.optional_prefix);
-            const bool first_part = known.insert(found == checkpoint.end() ? name : found->first).second;
-            if (!first_part) {
-                continue;
-            }
-            if (found == checkpoint.end()) {
-                missing.add(
-                    fmt::format("tensor {} of shape {} is missing", name, tensor::to_string(parameter.stored_shape)));
-            } else if (found->second.shape != parameter.stored_shape) {
-                shapes.add(fmt::format("tensor {} has shape {}, the model needs {}", found->first,
-                                       tensor::to_string(found->second.shape),
-                                       tensor::to_string(parameter.stored_shape)));
-            } else if (!readable(found->second.dtype)) {
-                dtypes.add(fmt::format("tensor {} has dtype {}", found->first, tensor::to_string(found->second.dtype)),
-                           "f32, bf16, f16 and f64 can be read");
-            }
+            std::for_each(parts.begin(), parts.end(), [&](const model::Parameter& part) { check(part, layer); });
         }
     }
     const Ignored ignored(graph.model);

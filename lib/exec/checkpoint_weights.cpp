@@ -165,8 +165,8 @@ CheckpointWeights::~CheckpointWeights() {
     }
 }
 
-void CheckpointWeights::fill(const model::Parameter& parameter, int layer, std::span<const Interval> ranges,
-                             tensor::View y) const {
+void CheckpointWeights::fill_part(const model::Parameter& parameter, int layer, std::span<const Interval> ranges,
+                                  tensor::View y) const {
     const std::string name = model::name_in_layer(parameter.name, layer);
     const auto found = find_tensor(checkpoint_, name, optional_prefix_);
     if (found == checkpoint_.end() || found->second.shape != parameter.stored_shape) {

@@ -17,11 +17,11 @@ public:
     CheckpointWeights(tensor::Checkpoint checkpoint, const model::ModelSpec& model);
     ~CheckpointWeights() override;
 
-    /// Throws std::runtime_error naming file and tensor when the bytes cannot be read.
-    void fill(const model::Parameter& parameter, int layer, std::span<const base::Interval> ranges,
-              tensor::View y) const override;
-
 private:
+    /// Throws std::runtime_error naming file and tensor when the bytes cannot be read.
+    void fill_part(const model::Parameter& parameter, int layer, std::span<const base::Interval> ranges,
+                   tensor::View y) const override;
+
     tensor::Checkpoint checkpoint_;
     std::string optional_prefix_;
     std::map<std::string, int> files_;  ///< path -> descriptor

@@ -170,6 +170,37 @@ void run_linear(const BlockScene& scene, const LinearStep& linear) {
     call_linear(call);
 }
 
+kernels::RouteParams route_params(const model::RoutingSpec& routing) {
+    kernels::RouteParams params;
+    params.top_k = routing.top_k;
+    switch (routing.score) {
+        case model::RouterScore::softmax: params.score = kernels::RouterScore::softmax; break;
+        case model::RouterScore::top_softmax: params.score = kernels::RouterScore::top_softmax; break;
+        case model::RouterScore::sigmoid: params.score = kernels::RouterScore::sigmoid; break;
+        case model::RouterScore::sparse_mixer: params.score = kernels::RouterScore::sparse_mixer; break;
+    }
+    params.normalise = routing.normalise;
+    params.scale = routing.scale;
+    params.jitter = routing.jitter;
+    params.groups = routing.groups;
+    params.group_top_k = routing.group_top_k;
+    params.group_score = routing.group_score == model::GroupScore::maximum ? kernels::GroupScore::maximum
+                                                                           : kernels::GroupScore::top_two_sum;
+    return params;
+}
+
+void run_route(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
+    const ConstView correction = step.inputs.size() > 1 ? ConstView(scene.view(step.inputs[1])) : ConstView{};
+    scene.kernels.route(scene.view(step.inputs[0]), correction, route_params(op.attributes.routing),
+                        scene.view(step.outputs[0]));
+}
+
+/// The local experts are those whose weights the rank holds; the routing is cut in the same way.
+void run_experts(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
+    const auto in = [&](std::size_t i) { return scene.view(step.inputs.at(i)); };
+    scene.kernels.experts(in(0), in(1), in(2), in(3), in(4), activation_of(op), scene.view(step.outputs[0]));
+}
+
 void run_op(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
     const kernels::Kernels& kernels = scene.kernels;
     const View& x = scene.view(step.inputs[0]);
@@ -193,6 +224,9 @@ void run_op(const BlockScene& scene, const ComputeStep& step, const model::Op& o
         case model::OpKind::scale: return kernels.scale(x, static_cast<float>(op.attributes.factor), y);
         case model::OpKind::softcap: return kernels.softcap(x, static_cast<float>(op.attributes.limit), y);
         case model::OpKind::clip: return kernels.clip(x, static_cast<float>(op.attributes.limit), y);
+        case model::OpKind::route: return run_route(scene, step, op);
+        case model::OpKind::experts: return run_experts(scene, step, op);
+        case model::OpKind::gate_rows: return kernels.gate_rows(x, second(), y);
         case model::OpKind::linear: break;  // has a LinearStep
     }
     throw std::logic_error(fmt::format("{}: an op of kind {} cannot be run", op.name, model::to_string(op.kind)));

@@ -98,14 +98,14 @@ void place_part(const model::Parameter& parameter, std::int64_t size, const std:
     }
 }
 
-std::vector<std::byte> stored_tensor(const std::vector<const model::Parameter*>& parts, int layer, tensor::DType dtype,
+std::vector<std::byte> stored_tensor(const std::vector<model::Parameter>& parts, int layer, tensor::DType dtype,
                                      const WeightSource& source) {
     const std::int64_t size = tensor::size_of(dtype);
-    std::vector<std::byte> stored(static_cast<std::size_t>(tensor::byte_count(parts.front()->stored_shape, dtype)));
-    for (const model::Parameter* part : parts) {
-        std::vector<std::byte> values(static_cast<std::size_t>(tensor::byte_count(part->shape, dtype)));
-        source.fill(*part, layer, whole_ranges(part->shape), {values.data(), dtype, part->shape});
-        place_part(*part, size, values, stored);
+    std::vector<std::byte> stored(static_cast<std::size_t>(tensor::byte_count(parts.front().stored_shape, dtype)));
+    for (const model::Parameter& part : parts) {
+        std::vector<std::byte> values(static_cast<std::size_t>(tensor::byte_count(part.shape, dtype)));
+        source.fill(part, layer, whole_ranges(part.shape), {values.data(), dtype, part.shape});
+        place_part(part, size, values, stored);
     }
     return stored;
 }
@@ -131,19 +131,21 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
 
 void save_weights(const std::string& directory, const model::Graph& graph, tensor::DType dtype,
                   const WeightSource& source) {
-    std::map<std::string, std::vector<const model::Parameter*>> parts;  // by pattern of the checkpoint name
-    std::map<std::string, std::pair<std::string, int>> tensors;         // name -> pattern, layer
+    std::map<std::string, std::vector<model::Parameter>> parts;  // by pattern of the checkpoint name
+    std::map<std::string, std::pair<std::string, int>> tensors;  // name -> pattern, layer
     for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
-        const model::Parameter& parameter = graph.parameters[p];
-        parts[parameter.name].push_back(&parameter);
-        for (const int layer : model::layers_of(graph, static_cast<int>(p))) {
-            tensors[model::name_in_layer(parameter.name, layer)] = {parameter.name, layer};
+        const std::vector<int> layers = model::layers_of(graph, static_cast<int>(p));
+        for (model::Parameter& part : model::stored_parts(graph.parameters[p])) {
+            for (const int layer : layers) {
+                tensors[model::name_in_layer(part.name, layer)] = {part.name, layer};
+            }
+            parts[part.name].push_back(std::move(part));
         }
     }
     std::vector<TensorToWrite> list;
     for (const auto& [name, place] : tensors) {
         const auto& own = parts.at(place.first);
-        list.push_back({name, dtype, own.front()->stored_shape, [&own, layer = place.second, dtype, &source] {
+        list.push_back({name, dtype, own.front().stored_shape, [&own, layer = place.second, dtype, &source] {
                             return stored_tensor(own, layer, dtype, source);
                         }});
     }

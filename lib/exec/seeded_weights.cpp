@@ -35,7 +35,10 @@ SeededWeights::Distribution SeededWeights::distribution(const model::Parameter& 
             const bool head = parameter.parallel == model::ParallelDim::vocab;
             return {inverse_root(fan_in) * (head ? head_factor_ : 1.0), 0.0};
         }
+        case model::ParameterKind::expert_column:
+        case model::ParameterKind::expert_row: return {inverse_root(parameter.shape.back()), 0.0};
         case model::ParameterKind::norm_weight: return {0.1, 1.0 - parameter.norm_offset};
+        case model::ParameterKind::router_bias:
         case model::ParameterKind::norm_bias:
         case model::ParameterKind::column_bias:
         case model::ParameterKind::row_bias: return {0.1, 0.0};
@@ -43,8 +46,8 @@ SeededWeights::Distribution SeededWeights::distribution(const model::Parameter& 
     return {};
 }
 
-void SeededWeights::fill(const model::Parameter& parameter, int layer, std::span<const base::Interval> ranges,
-                         tensor::View y) const {
+void SeededWeights::fill_part(const model::Parameter& parameter, int layer, std::span<const base::Interval> ranges,
+                              tensor::View y) const {
     std::string name = model::name_in_layer(parameter.name, layer);
     if (!parameter.part.empty()) {
         name += '#' + parameter.part;

@@ -12,10 +12,10 @@ class SeededWeights final : public WeightSource {
 public:
     SeededWeights(std::uint64_t seed, const model::ModelSpec& model);
 
-    void fill(const model::Parameter& parameter, int layer, std::span<const base::Interval> ranges,
-              tensor::View y) const override;
-
 private:
+    void fill_part(const model::Parameter& parameter, int layer, std::span<const base::Interval> ranges,
+                   tensor::View y) const override;
+
     struct Distribution {
         double scale = 1.0;
         double mean = 0.0;

@@ -19,8 +19,13 @@ public:
 
     /// y (f32 or bf16) = the block of `parameter` in `layer` (-1 outside of layers) given by one range per dimension of
     /// Parameter::shape, the part of a fused tensor counted from 0.
-    virtual void fill(const model::Parameter& parameter, int layer, std::span<const base::Interval> ranges,
-                      tensor::View y) const = 0;
+    void fill(const model::Parameter& parameter, int layer, std::span<const base::Interval> ranges,
+              const tensor::View& y) const;
+
+protected:
+    /// The same for a parameter that has a checkpoint tensor of its own, or is part of one (model::stored_parts).
+    virtual void fill_part(const model::Parameter& parameter, int layer, std::span<const base::Interval> ranges,
+                           tensor::View y) const = 0;
 };
 
 /// The ranges that take all of a tensor.

@@ -92,14 +92,24 @@ public:
     /// o.
     virtual void softmax_merge(ConstView o, ConstView m, ConstView m_global, ConstView l_global, View y) const = 0;
 
+    /// routing[..., X] (f32) from logits[..., X]: the weights of the chosen experts, 0 for the others. `correction`
+    /// [X], may be absent, is added to the scores by which experts and groups are chosen, not to the weights.
+    virtual void route(ConstView logits, ConstView correction, const RouteParams& params, View routing) const = 0;
+    /// y[..., o] = sum over the experts x of routing[..., x] * down[x] (act(gate[x] row) * (up[x] row)) for x[..., e],
+    /// gate and up [X, f, e], down [X, o, f]; rows whose weight is 0 are not computed. routing is f32; between the
+    /// products values have the dtype of x, sums are float and rounded once. y may be f32 where the others are bf16.
+    virtual void experts(ConstView x, ConstView routing, ConstView gate, ConstView up, ConstView down,
+                         Activation activation, View y) const = 0;
+
     // Elementwise, any mixture of f32 and bf16; y may be one of the inputs.
     virtual void activate(ConstView x, Activation activation, View y) const = 0;
     virtual void glu(ConstView gate, ConstView up, Activation activation, View y) const = 0;  ///< act(gate) * up
     virtual void add(ConstView a, ConstView b, View y) const = 0;
     virtual void add_bias(ConstView x, ConstView bias, View y) const = 0;  ///< x[..., N] + bias[N]
     virtual void scale(ConstView x, float factor, View y) const = 0;
-    virtual void softcap(ConstView x, float cap, View y) const = 0;  ///< cap * tanh(x / cap)
-    virtual void clip(ConstView x, float limit, View y) const = 0;   ///< into [-limit, limit]
+    virtual void gate_rows(ConstView x, ConstView gate, View y) const = 0;  ///< x[..., e] * sigmoid(gate[..., 1])
+    virtual void softcap(ConstView x, float cap, View y) const = 0;         ///< cap * tanh(x / cap)
+    virtual void clip(ConstView x, float limit, View y) const = 0;          ///< into [-limit, limit]
     /// Changes the dtype: f32, bf16 or f16 to f32 or bf16. Must not be used in place.
     virtual void convert(ConstView x, View y) const = 0;
 

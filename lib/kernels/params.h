@@ -41,4 +41,24 @@ struct AttentionParams {
     bool alibi_in_bf16 = false;  ///< falcon: bf16(bf16(slope) * bf16(position)) is added before scaling
 };
 
+enum class RouterScore : std::uint8_t {
+    softmax,       ///< over all experts
+    top_softmax,   ///< over the chosen experts
+    sigmoid,       ///< of each logit
+    sparse_mixer,  ///< as phimoe: each of the top_k is taken in turn and weighed by a softmax over those near to it
+};
+enum class GroupScore : std::uint8_t { maximum, top_two_sum };
+
+/// How the weights of experts follow from a router's logits. Of equal scores the expert of the lower number is chosen.
+struct RouteParams {
+    std::int64_t top_k = 1;
+    RouterScore score = RouterScore::softmax;
+    bool normalise = false;        ///< divide the weights of the chosen experts by their sum (+ 1e-20)
+    double scale = 1.0;            ///< multiplies the weights
+    double jitter = 0.01;          ///< sparse_mixer: logits within 2 * jitter * max(|logit|, best) of the best are near
+    std::int64_t groups = 1;       ///< of neighbouring experts
+    std::int64_t group_top_k = 1;  ///< experts outside of that many best groups are not chosen
+    GroupScore group_score = GroupScore::maximum;
+};
+
 }  // namespace shardplan::kernels

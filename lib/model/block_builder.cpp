@@ -43,8 +43,8 @@ TensorId BlockBuilder::parameter(Parameter parameter) {
 
 TensorId BlockBuilder::apply(OpKind kind, std::string name, Slot slot, std::vector<TensorId> inputs, Activation output,
                              OpAttributes attributes) {
-    const TensorId id = append(
-        {std::move(output.name), TensorKind::activation, output.role, std::move(output.shape), workload_.dtype, -1});
+    const TensorId id = append({std::move(output.name), TensorKind::activation, output.role, std::move(output.shape),
+                                output.dtype.value_or(workload_.dtype), -1});
     block_.ops.push_back({kind, std::move(name), slot, std::move(inputs), id, std::move(attributes)});
     return id;
 }

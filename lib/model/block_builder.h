@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,12 @@
 
 namespace shardplan::model {
 
-/// What an operation leaves: an activation of the workload's dtype.
+/// What an operation leaves: an activation, of the workload's dtype unless another is given.
 struct Activation {
     std::string name;
     TensorRole role = TensorRole::free;
     tensor::Shape shape;
+    std::optional<tensor::DType> dtype = std::nullopt;
 };
 
 /// A linear with its bias, as far as both follow from one description.

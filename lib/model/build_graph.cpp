@@ -133,6 +133,7 @@ std::string block_name(const LayerSpec& layer, const std::vector<Block>& blocks)
     name += layer.sliding_window > 0 ? ".sliding" : "";
     name += layer.rope ? "" : ".nope";
     name += layer.local_rope && layer.sliding_window == 0 ? ".local" : "";
+    name += layer.moe ? ".moe" : "";
     const auto same = std::count_if(blocks.begin(), blocks.end(),
                                     [&](const Block& b) { return b.name == name || b.name.starts_with(name + "#"); });
     return same == 0 ? name : fmt::format("{}#{}", name, same + 1);

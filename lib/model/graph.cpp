@@ -10,6 +10,8 @@
 namespace shardplan::model {
 namespace {
 
+constexpr std::string_view expert_mark = "{expert}";
+
 bool uses(const Block& block, int parameter) {
     return std::any_of(block.tensors.begin(), block.tensors.end(),
                        [&](const TensorInfo& t) { return t.parameter == parameter; });
@@ -18,9 +20,16 @@ bool uses(const Block& block, int parameter) {
 }  // namespace
 
 std::string_view to_string(OpKind kind) {
-    constexpr std::array<std::string_view, 16> names = {
-        "embedding", "position_embedding", "norm", "linear", "bias_add",   "split_heads", "merge_heads", "rope",
-        "attention", "cache_write",        "add",  "glu",    "activation", "scale",       "softcap",     "clip"};
+    constexpr std::array<std::string_view, 19> names = {"embedding",   "position_embedding",
+                                                        "norm",        "linear",
+                                                        "bias_add",    "split_heads",
+                                                        "merge_heads", "rope",
+                                                        "attention",   "cache_write",
+                                                        "add",         "glu",
+                                                        "activation",  "scale",
+                                                        "softcap",     "clip",
+                                                        "route",       "experts",
+                                                        "gate_rows"};
     return names[static_cast<std::size_t>(kind)];
 }
 
@@ -54,6 +63,34 @@ std::string name_in_layer(std::string_view pattern, int layer) {
         return std::string(pattern);
     }
     return fmt::format("{}{}{}", pattern.substr(0, at), layer, pattern.substr(at + 2));
+}
+
+bool is_stored_per_expert(const Parameter& parameter) {
+    return parameter.name.find(expert_mark) != std::string::npos;
+}
+
+Parameter part_of_expert(const Parameter& parameter, std::int64_t expert) {
+    Parameter part = parameter;
+    part.name.replace(part.name.find(expert_mark), expert_mark.size(), std::to_string(expert));
+    part.kind = parameter.kind == ParameterKind::expert_row ? ParameterKind::row_linear : ParameterKind::column_linear;
+    part.shape.erase(part.shape.begin());
+    return part;
+}
+
+std::string example_name(const Parameter& parameter, int layer) {
+    const std::string pattern = is_stored_per_expert(parameter) ? part_of_expert(parameter, 0).name : parameter.name;
+    return name_in_layer(pattern, layer);
+}
+
+std::vector<Parameter> stored_parts(const Parameter& parameter) {
+    if (!is_stored_per_expert(parameter)) {
+        return {parameter};
+    }
+    std::vector<Parameter> parts;
+    for (std::int64_t expert = 0; expert < parameter.shape.front(); ++expert) {
+        parts.push_back(part_of_expert(parameter, expert));
+    }
+    return parts;
 }
 
 }  // namespace shardplan::model

@@ -38,6 +38,9 @@ enum class ParameterKind : std::uint8_t {
     column_linear,       ///< output dimension is the parallel one
     row_linear,          ///< input dimension is the parallel one
     replicated_linear,
+    expert_column,  ///< [X, f, e]: as column_linear, for each expert
+    expert_row,     ///< [X, e, f]
+    router_bias,    ///< [X]
     norm_weight,
     norm_bias,
     column_bias,
@@ -45,7 +48,7 @@ enum class ParameterKind : std::uint8_t {
 };
 
 /// The logical dimension along which a parameter can be parallel.
-enum class ParallelDim : std::uint8_t { none, heads, kv_heads, mlp, vocab };
+enum class ParallelDim : std::uint8_t { none, heads, kv_heads, mlp, vocab, experts };
 
 /// Which rows of a fused checkpoint tensor's dimension `dim` belong to this part: for each of `groups` groups the rows
 /// [group * stride + offset, + length). groups = 0: the whole tensor.
@@ -58,6 +61,8 @@ struct FusedView {
     friend bool operator==(const FusedView&, const FusedView&) = default;
 };
 
+/// A weight of experts has one more dimension in front, [X, out, in]. Where the checkpoint has a tensor for each
+/// expert, the name contains "{expert}", and stored_shape and view are those of one expert's tensor.
 struct Parameter {
     std::string name;  ///< in the checkpoint, "{}" = layer index: "model.layers.{}.self_attn.q_proj.weight"
     std::string part;  ///< "q", "k", "v", "gate", "up" for a part of a fused tensor, else ""
@@ -101,6 +106,10 @@ enum class OpKind : std::uint8_t {
     scale,
     softcap,  ///< c * tanh(x / c)
     clip,
+    route,      ///< logits [b,s,X], correction bias [X]? -> f32 [b,s,X]: the weight of each expert, 0 if not chosen
+    experts,    ///< x [b,s,e], routing [b,s,X], gate and up [X,f,e], down [X,o,f] -> [b,s,o]: sum over the experts of
+                ///< routing * down(activation(gate(x)) * up(x))
+    gate_rows,  ///< x [b,s,e], gate [b,s,1] -> x * sigmoid(gate)
 };
 
 std::string_view to_string(OpKind kind);
@@ -120,6 +129,9 @@ enum class Slot : std::uint8_t {
     fc1,
     activation,
     fc2,
+    router,
+    experts,
+    shared_router,  ///< the gate of the shared expert
     post_mlp_norm,
     final_norm,
     lm_head,
@@ -131,7 +143,8 @@ struct OpAttributes {
     double factor = 1.0;                                    ///< scale: the factor; embedding: multiplies the rows
     double limit = 0.0;                                     ///< softcap, clip
     std::int64_t position_offset = 0;                       ///< position_embedding
-    std::string activation;                                 ///< glu, activation: HF name
+    std::string activation;                                 ///< glu, activation, experts: HF name
+    RoutingSpec routing;                                    ///< route; experts: top_k
     bool transposed = false;                                ///< linear: the weight is stored [in, out]
     double attention_scale = 0.0, attention_softcap = 0.0;  ///< attention
     std::int64_t window = 0;                                ///< attention
@@ -188,5 +201,18 @@ std::int64_t parameter_count(const Graph& graph);
 
 /// "model.layers.{}.x" with the layer put in; other names unchanged.
 std::string name_in_layer(std::string_view pattern, int layer);
+
+/// Does the checkpoint have one tensor for each expert of this parameter?
+bool is_stored_per_expert(const Parameter& parameter);
+
+/// The part of a parameter that is stored per expert which is one expert's: a parameter [out, in] of that name.
+Parameter part_of_expert(const Parameter& parameter, std::int64_t expert);
+
+/// The name of its tensor in a layer, of the first expert's where it is stored per expert.
+std::string example_name(const Parameter& parameter, int layer);
+
+/// The parts that have checkpoint tensors of their own: one for each expert where it is stored per expert, else the
+/// parameter itself.
+std::vector<Parameter> stored_parts(const Parameter& parameter);
 
 }  // namespace shardplan::model

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "model/mlp_builder.h"
 
 namespace shardplan::model {
 namespace {
@@ -31,9 +32,8 @@ private:
     FusedView rows_of(Part part) const;
     LinearSpec out_projection() const;
 
-    TensorId mlp(TensorId x);
-    TensorId mlp_in(TensorId x, bool gate);
-    LinearSpec down_projection() const;
+    TensorId mlp(TensorId x) { return layer_.moe ? build_moe(b_, x, m_) : build_mlp(b_, x, m_); }
+    bool has_down_bias() const { return m_.mlp.down_bias && !layer_.moe; }
 
     OpAttributes head_attributes(std::int64_t heads) const {
         OpAttributes attributes;
@@ -95,16 +95,16 @@ TensorId LayerBuilder::project(TensorId x, Part part) {
     if (query ? a.q_bias : value ? a.v_bias : a.k_bias) {
         t = b_.bias(t, spec, spec.role);
     }
+    const std::string& norm_name = query ? m_.names.q_norm : m_.names.k_norm;
+    const Slot norm_slot = query ? Slot::q_norm : Slot::k_norm;
+    if (a.qk_norm == QkNorm::full && !value) {
+        t = b_.norm(t, letter + "_norm", norm_slot, a.qk_norm_spec, norm_name);
+    }
     if (a.qkv_clip > 0.0) {
         OpAttributes attributes;
         attributes.limit = a.qkv_clip;
         t = b_.apply(OpKind::clip, letter + "_clip", Slot::none, {t}, {letter + ".clipped", spec.role, b_.shape(t)},
                      attributes);
-    }
-    const std::string& norm_name = query ? m_.names.q_norm : m_.names.k_norm;
-    const Slot norm_slot = query ? Slot::q_norm : Slot::k_norm;
-    if (a.qk_norm == QkNorm::full && !value) {
-        t = b_.norm(t, letter + "_norm", norm_slot, a.qk_norm_spec, norm_name);
     }
     const TensorRole role = query ? TensorRole::query : TensorRole::key;
     const std::int64_t heads = query ? a.heads : a.kv_heads;
@@ -176,58 +176,6 @@ TensorId LayerBuilder::attention(TensorId x) {
     return b_.linear(attend(q, keys, values), out_projection());
 }
 
-// --- MLP ------------------------------------------------------------------------------------------------------------
-
-TensorId LayerBuilder::mlp_in(TensorId x, bool gate) {
-    const MlpSpec& mlp = m_.mlp;
-    LinearSpec spec;
-    spec.op = gate ? "gate_proj" : "up_proj";
-    spec.slot = Slot::fc1;
-    spec.parallel = ParallelDim::mlp;
-    spec.in = m_.hidden;
-    spec.out = mlp.intermediate;
-    spec.transposed = m_.conv1d;
-    spec.role = TensorRole::mlp_intermediate;
-    spec.tensor = gate ? m_.names.gate : m_.names.up;
-    if (mlp.fused_gate_up) {
-        spec.tensor = m_.names.gate_up;
-        spec.part = gate ? "gate" : "up";
-        spec.stored_out = base::checked_mul(2, mlp.intermediate);
-        spec.rows = {0, 1, spec.stored_out, gate ? 0 : mlp.intermediate, mlp.intermediate};
-    }
-    const TensorId t = b_.linear(x, spec);
-    return mlp.up_bias ? b_.bias(t, spec, spec.role) : t;
-}
-
-LinearSpec LayerBuilder::down_projection() const {
-    LinearSpec spec;
-    spec.op = "down_proj";
-    spec.tensor = m_.names.down;
-    spec.slot = Slot::fc2;
-    spec.kind = ParameterKind::row_linear;
-    spec.parallel = ParallelDim::mlp;
-    spec.in = m_.mlp.intermediate;
-    spec.out = m_.hidden;
-    spec.transposed = m_.conv1d;
-    spec.role = TensorRole::partial_hidden;
-    return spec;
-}
-
-TensorId LayerBuilder::mlp(TensorId x) {
-    std::vector<TensorId> inputs;
-    if (m_.mlp.gated) {
-        inputs.push_back(mlp_in(x, true));
-    }
-    inputs.push_back(mlp_in(x, false));
-    OpAttributes attributes;
-    attributes.activation = m_.mlp.activation;
-    const tensor::Shape shape = b_.shape(inputs.front());
-    const TensorId t =
-        b_.apply(m_.mlp.gated ? OpKind::glu : OpKind::activation, m_.mlp.gated ? "glu" : "activation", Slot::activation,
-                 inputs, {"mlp.activated", TensorRole::mlp_intermediate, shape}, attributes);
-    return b_.linear(t, down_projection());
-}
-
 // --- the layer ------------------------------------------------------------------------------------------------------
 
 /// Bias, norm after the sublayer, residual scale, residual: after the reduction of the partial sums, each once.
@@ -261,7 +209,7 @@ TensorId LayerBuilder::sequential(TensorId x) {
     t = join(x, attention(t), out_projection(), m_.attention.out_bias, "attention");
     x = after ? norm(t, "post_attention_norm", Slot::post_attention_norm, first, TensorRole::hidden) : t;
     t = after ? x : norm(x, "pre_mlp_norm", Slot::pre_mlp_norm, second, TensorRole::free);
-    t = join(x, mlp(t), down_projection(), m_.mlp.down_bias, "mlp");
+    t = join(x, mlp(t), down_projection(m_), has_down_bias(), "mlp");
     return after ? norm(t, "post_mlp_norm", Slot::post_mlp_norm, second, TensorRole::hidden) : t;
 }
 
@@ -277,8 +225,8 @@ TensorId LayerBuilder::parallel(TensorId x) {
     if (m_.attention.out_bias) {
         t = b_.bias(t, out_projection(), role = TensorRole::hidden);
     }
-    if (m_.mlp.down_bias) {
-        t = b_.bias(t, down_projection(), role = TensorRole::hidden);
+    if (has_down_bias()) {
+        t = b_.bias(t, down_projection(m_), role = TensorRole::hidden);
     }
     if (m_.residual_scale != 1.0) {
         t = b_.scale(t, "branches_scale", m_.residual_scale, role);

@@ -103,6 +103,7 @@ OpRule linear(const Op& op, RuleBuilder builder) {
     builder.input({b, s, i});
     builder.input(op.attributes.transposed ? std::vector<int>{i, o} : std::vector<int>{o, i});
     builder.output({b, s, o});
+    builder.rule().multiply_adds = {{1.0, {b, s, i, o}}};
     return builder.take();
 }
 
@@ -146,6 +147,7 @@ OpRule attention(const Op& op, RuleBuilder builder) {
         builder.rule().inputs[1][2].shared_prefix = true;
         builder.rule().inputs[2][2].shared_prefix = true;
     }
+    builder.rule().multiply_adds = {{2.0, {b, s, h, d, t}}};
     return builder.take();
 }
 
@@ -158,6 +160,56 @@ OpRule cache_write(RuleBuilder builder) {
     const int s = builder.factor("s", builder.input_shape(0)[1], FactorKind::whole);
     builder.input({b, s, g, d});
     builder.output({b, c, g, d});
+    return builder.take();
+}
+
+/// The choice among the experts needs the scores of all of them.
+OpRule route(const Op& op, RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    const int b = builder.factor("b", out[0]);
+    const int s = builder.factor("s", out[1]);
+    const int x = builder.factor("x", out[2], FactorKind::whole);
+    builder.input({b, s, x});
+    if (op.inputs.size() > 1) {
+        builder.input({x});
+    }
+    builder.output({b, s, x});
+    return builder.take();
+}
+
+/// Experts (x) and their intermediate dimension (f) are summed over, hence may be cut; the activation stands between
+/// the two products, so the inputs of the first (e) are whole.
+OpRule experts(const Op& op, RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    const tensor::Shape& gate = builder.input_shape(2);
+    const int b = builder.factor("b", out[0]);
+    const int s = builder.factor("s", out[1]);
+    const int x = builder.factor("x", gate[0], FactorKind::contracting);
+    const int f = builder.factor("f", gate[1], FactorKind::contracting);
+    const int e = builder.factor("e", gate[2], FactorKind::whole);
+    const int o = builder.factor("o", out[2]);
+    builder.input({b, s, e});
+    builder.input({b, s, x});
+    builder.input({x, f, e});
+    builder.input({x, f, e});
+    builder.input({x, o, f});
+    builder.output({b, s, o});
+    const double share = static_cast<double>(op.attributes.routing.top_k) / static_cast<double>(gate[0]);
+    builder.rule().multiply_adds = {{2.0 * share, {b, s, x, f, e}}, {share, {b, s, x, f, o}}};
+    return builder.take();
+}
+
+OpRule gate_rows(RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    const int b = builder.factor("b", out[0]);
+    const int s = builder.factor("s", out[1]);
+    const int e = builder.factor("e", out[2]);
+    const int one = builder.factor("one", 1, FactorKind::whole);
+    builder.input({b, s, e});
+    builder.input({b, s, one});
+    builder.output({b, s, e});
+    builder.rule().linear = true;
+    builder.rule().factor_input = 1;
     return builder.take();
 }
 
@@ -175,6 +227,9 @@ OpRule rule_of(const Op& op, const Block& block) {
         case OpKind::rope: return rope(builder);
         case OpKind::attention: return attention(op, builder);
         case OpKind::cache_write: return cache_write(builder);
+        case OpKind::route: return route(op, builder);
+        case OpKind::experts: return experts(op, builder);
+        case OpKind::gate_rows: return gate_rows(builder);
         case OpKind::add:
         case OpKind::scale: return elementwise(op, builder, true);
         case OpKind::bias_add:

@@ -35,7 +35,18 @@ struct OpRule {
     std::vector<Factor> factors;
     std::vector<std::vector<DimFactor>> inputs;  ///< per input, per dimension
     std::vector<DimFactor> output;
-    bool linear = false;  ///< pending sums of the inputs may pass through (add, scale, split and merge of heads)
+    bool linear = false;    ///< pending sums of the inputs may pass through (add, scale, split and merge of heads)
+    int factor_input = -1;  ///< of a linear op: the input that the others are multiplied by; its sums must be finished
+
+    /// Multiply-adds: each term is `count` times the product of the sizes of its factors.
+    struct Term {
+        double count = 1.0;
+        std::vector<int> factors;
+    };
+    std::vector<Term> multiply_adds;
+
+    /// May a sum stay pending in input `i` while the op is computed?
+    bool passes(std::size_t i) const { return linear && static_cast<int>(i) != factor_input; }
 };
 
 /// @pre the op's tensors exist in the block.

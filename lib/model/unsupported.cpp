@@ -16,9 +16,8 @@ struct Kind {
 
 constexpr auto kinds = std::to_array<Kind>({
     {"mixture of experts",
-     " mixtral qwen2_moe qwen3_moe olmoe dbrx granitemoe gpt_oss grok-1 phimoe glm4_moe step3p7 jetmoe llama4 "
-     "llama4_text qwen3_vl_moe qwen3_vl_moe_text arctic ernie4_5_moe flex_olmo dots1 hunyuan_v1_moe minimax "
-     "nllb-moe "},
+     " dbrx gpt_oss grok-1 step3p7 jetmoe llama4 llama4_text qwen3_vl_moe qwen3_vl_moe_text arctic ernie4_5_moe "
+     "flex_olmo dots1 hunyuan_v1_moe minimax nllb-moe "},
     {"multi-head latent attention",
      " deepseek_v2 deepseek_v3 deepseek_v32 deepseek_vl_v2 kimi_k2 kimi_k25 glm_moe_dsa minicpm3 longcat_flash "},
     {"encoder-decoder",
@@ -47,11 +46,11 @@ std::string_view unsupported_kind(std::string_view model_type) {
     return it == kinds.end() ? std::string_view{} : it->name;
 }
 
-std::string_view unsupported_fields(const ConfigValue& config, std::string_view& key) {
+std::string_view unsupported_fields(const ConfigValue& config, bool experts_known, std::string_view& key) {
     for (const std::string_view experts : {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"}) {
         const ConfigValue* value = config.find(experts);
         const std::int64_t* count = value != nullptr ? value->integer() : nullptr;
-        if (count != nullptr && *count > 1) {
+        if (!experts_known && count != nullptr && *count > 1) {
             key = experts;
             return "mixture of experts";
         }

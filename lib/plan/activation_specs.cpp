@@ -209,15 +209,16 @@ Ask ActivationSpecs::make(TensorRole role, const tensor::Shape& shape) {
 }
 
 const Ask& ActivationSpecs::ask(TensorRole role, const tensor::Shape& shape) {
-    const auto it = asks_.find(role);
-    return it != asks_.end() ? it->second : asks_.emplace(role, make(role, shape)).first->second;
+    std::pair key(role, shape);
+    const auto it = asks_.find(key);
+    return it != asks_.end() ? it->second : asks_.emplace(std::move(key), make(role, shape)).first->second;
 }
 
 std::vector<ActivationSpec> ActivationSpecs::described() const {
     std::vector<ActivationSpec> result;
-    for (const auto& [role, ask] : asks_) {
+    for (const auto& [key, ask] : asks_) {
         if (ask.strength == Ask::Strength::enforce) {
-            result.push_back({role_name(role), ask.spec, ask.reason});
+            result.push_back({role_name(key.first), ask.spec, ask.reason});
         }
     }
     return result;

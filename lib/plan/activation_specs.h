@@ -30,8 +30,8 @@ public:
     ActivationSpecs(const Job& job, const RefinedMesh& mesh, const partition::SpecEntry& token_parallel,
                     Placer& placer);
 
-    /// The ask for a tensor of an activation, input or cache role. Shapes of one role are the same in the whole graph
-    /// but for `free`.
+    /// The ask for a tensor of an activation, input or cache role. Roles that are enforced have one shape in the whole
+    /// graph.
     const Ask& ask(model::TensorRole role, const tensor::Shape& shape);
 
     /// Every ask made so far, for the plan: name, spec, reason.
@@ -51,7 +51,7 @@ private:
     partition::SpecEntry token_parallel_;
     Placer& placer_;
     partition::Phase phase_;
-    std::map<model::TensorRole, Ask> asks_;
+    std::map<std::pair<model::TensorRole, tensor::Shape>, Ask> asks_;
 };
 
 }  // namespace shardplan::plan

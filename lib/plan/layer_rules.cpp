@@ -15,7 +15,7 @@ std::vector<int> matches(const model::Graph& graph, const model::Block& block, i
     for (const model::TensorInfo& tensor : block.tensors) {
         if (tensor.kind == model::TensorKind::parameter) {
             const model::Parameter& parameter = graph.parameters[static_cast<std::size_t>(tensor.parameter)];
-            const auto match = rules.match(model::name_in_layer(parameter.name, layer));
+            const auto match = rules.match(model::example_name(parameter, layer));
             result.push_back(match ? match->index : -1);
         }
     }

@@ -91,7 +91,7 @@ private:
         std::vector<SourceLayout> sources;
         AxisSet passable = rule_.linear ? mesh::nontrivial_axes(mesh_) : AxisSet{};
         for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
-            AxisSet pending;
+            AxisSet pending = rule_.passes(i) ? AxisSet{} : passable;
             for (const ValueId id : builder_.versions(op_.inputs[i])) {
                 sources.push_back({&rule_.inputs[i], builder_.value(id).layout});
                 pending = pending | builder_.value(id).layout.pending;
@@ -129,7 +129,7 @@ private:
                 return;
             }
             Layout needed = operand_layout(rule_.inputs[i], candidate, builder_.tensor(op_.inputs[i]).shape, mesh_);
-            needed.pending = candidate.passed_pending;
+            needed.pending = rule_.passes(i) ? candidate.passed_pending : AxisSet{};
             if (!is_consistent(needed) || !divides(needed, builder_.tensor(op_.inputs[i]).shape, mesh_)) {
                 return;
             }
@@ -186,10 +186,14 @@ private:
     double local_work(const Candidate& candidate) const {
         double work = 1.0;
         for (std::size_t f = 0; f < rule_.factors.size(); ++f) {
-            work *=
-                static_cast<double>(rule_.factors[f].size) / static_cast<double>(mesh_.size(candidate.factor_axes[f]));
+            work *= local_size(candidate, f);
         }
         return work;
+    }
+
+    double local_size(const Candidate& candidate, std::size_t factor) const {
+        return static_cast<double>(rule_.factors[factor].size) /
+               static_cast<double>(mesh_.size(candidate.factor_axes[factor]));
     }
 
     /// A linear's weight with storage axes: is it gathered, or does it stay where it is?
@@ -253,10 +257,15 @@ private:
     }
 
     double flops() const {
-        if (op_.kind != OpKind::linear && op_.kind != OpKind::attention) {
-            return 0.0;
+        double result = 0.0;
+        for (const OpRule::Term& term : rule_.multiply_adds) {
+            double product = 2.0 * term.count;
+            for (const int f : term.factors) {
+                product *= local_size(best_.candidate, static_cast<std::size_t>(f));
+            }
+            result += product;
         }
-        return (op_.kind == OpKind::attention ? 4.0 : 2.0) * best_.work;
+        return result;
     }
 
     ValueId emit_plain(const std::vector<ValueId>& inputs) {

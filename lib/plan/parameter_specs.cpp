@@ -26,6 +26,9 @@ const char* role_text(ParameterKind kind) {
         case ParameterKind::column_linear: return "column";
         case ParameterKind::row_linear: return "row";
         case ParameterKind::replicated_linear: return "linear";
+        case ParameterKind::expert_column: return "expert column";
+        case ParameterKind::expert_row: return "expert row";
+        case ParameterKind::router_bias: return "router bias";
         case ParameterKind::norm_weight:
         case ParameterKind::norm_bias: return "norm";
         case ParameterKind::column_bias: return "column bias";
@@ -78,6 +81,8 @@ private:
             case ParallelDim::kv_heads: return {Semantic::kv_head, "num_key_value_heads", model.attention.kv_heads};
             case ParallelDim::mlp: return {Semantic::mlp_intermediate, "intermediate_size", model.mlp.intermediate};
             case ParallelDim::vocab: return {Semantic::vocab, "vocab_size", model.vocab};
+            case ParallelDim::experts:
+                return {Semantic::mlp_intermediate, "moe_intermediate_size", model.moe.intermediate};
             case ParallelDim::none: break;
         }
         return {Semantic::embed, "none", 1};
@@ -90,6 +95,8 @@ private:
             case ParameterKind::column_linear: return parameter.transposed ? 1 : 0;
             case ParameterKind::row_linear: return parameter.transposed ? 0 : 1;
             case ParameterKind::column_bias: return 0;
+            case ParameterKind::expert_column: return 1;
+            case ParameterKind::expert_row: return 2;
             default: return -1;
         }
     }
@@ -116,8 +123,15 @@ private:
         }
         stored.reason = fmt::format("derived: {} over {}{}", stored.role, parallel.entry.field,
                                     parallel.entry.given ? "" : " (default)");
-        if (rank == 2) {
-            add_storage(parameter, 1 - cut, parallel.entry.axes, dims, stored);
+        if (parameter.parallel == ParallelDim::experts) {
+            add_experts(dims, parallel, stored);
+        }
+        if (rank >= 2) {
+            partition::SpecEntry used;
+            for (const DimRequest& dim : dims) {
+                used.insert(used.end(), dim.entry.axes.begin(), dim.entry.axes.end());
+            }
+            add_storage(parameter, 2 * rank - 3 - cut, used, dims, stored);
         }
         stored.spec = placer_.place(stored.name, dims);
         partition::Layout layout = partition::Layout::replicated(rank);
@@ -130,11 +144,24 @@ private:
         return layout;
     }
 
+    /// The experts over expert_axis; what is cut over them is not cut a second time over the same axes.
+    void add_experts(std::vector<DimRequest>& dims, DimRequest& parallel, StoredTensor& stored) const {
+        dims.front() = {job_.partition_axis.resolve(Semantic::expert, Phase::train), "num_experts",
+                        job_.model.moe.experts};
+        const ResolvedEntry& experts = dims.front().entry;
+        remove_axes(parallel.entry, experts.axes);
+        stored.reason += fmt::format(", experts over {}{}", experts.field, experts.given ? "" : " (default)");
+    }
+
+    static void remove_axes(ResolvedEntry& entry, const partition::SpecEntry& used) {
+        std::erase_if(entry.axes,
+                      [&](const std::string& axis) { return std::find(used.begin(), used.end(), axis) != used.end(); });
+    }
+
     void add_storage(const Parameter& parameter, int dim, const partition::SpecEntry& used,
                      std::vector<DimRequest>& dims, StoredTensor& stored) const {
         ResolvedEntry storage = job_.partition_axis.resolve(Semantic::weight_storage, Phase::train);
-        std::erase_if(storage.axes,
-                      [&](const std::string& axis) { return std::find(used.begin(), used.end(), axis) != used.end(); });
+        remove_axes(storage, used);
         stored.reason += fmt::format(", stored over {}{}", storage.field, storage.given ? "" : " (default)");
         dims[static_cast<std::size_t>(dim)] = {storage, dimension_name(parameter, dim),
                                                parameter.shape[static_cast<std::size_t>(dim)]};
@@ -159,13 +186,15 @@ private:
 
     static bool is_linear(ParameterKind kind) {
         return kind == ParameterKind::column_linear || kind == ParameterKind::row_linear ||
-               kind == ParameterKind::replicated_linear;
+               kind == ParameterKind::replicated_linear || kind == ParameterKind::expert_column ||
+               kind == ParameterKind::expert_row;
     }
 
     partition::Layout by_rules(const Parameter& parameter, StoredTensor& stored) {
         const int rank = static_cast<int>(parameter.shape.size());
         const bool custom = job_.rule_source == partition::RuleSource::custom;
-        const std::string checkpoint_name = model::name_in_layer(parameter.name, stored.layers.front());
+        const bool per_expert = model::is_stored_per_expert(parameter);
+        const std::string checkpoint_name = model::example_name(parameter, stored.layers.front());
         const std::string name = custom ? checkpoint_name
                                         : partition::flax_path(job_.rule_source, job_.model.model_type, checkpoint_name,
                                                                flax_leaf(parameter.kind));
@@ -176,12 +205,15 @@ private:
         }
         stored.reason = fmt::format("rule {} '{}'", match->index, match->rule->pattern);
         std::vector<partition::SpecEntry> entries = match->rule->spec.entries;
+        if (per_expert && job_.rule_source == partition::RuleSource::seed_0_0_80) {
+            entries.insert(entries.begin(), partition::SpecEntry{});  // its experts are not stacked
+        }
         if (entries.size() > parameter.shape.size()) {
             too_long(parameter, *match->rule, custom, stored);
         }
         entries.resize(parameter.shape.size());
         if (!custom && is_linear(parameter.kind) && !parameter.transposed) {
-            std::reverse(entries.begin(), entries.end());  // Flax kernels are (in, out)
+            std::reverse(entries.end() - 2, entries.end());  // Flax kernels are (in, out); of experts (E, in, out)
         }
         std::vector<DimRequest> dims;
         for (std::size_t d = 0; d < entries.size(); ++d) {

@@ -58,7 +58,7 @@ TEST_CASE("one wrong field") {
         {R"({"model_type": null})", "SP2001", "", "model_type"},
         {R"({"model_type": 7})", "SP1005", "/model_type", "7"},
         {R"({"model_type": "lama"})", "SP2002", "/model_type", "did you mean \"llama\""},
-        {R"({"model_type": "mixtral"})", "SP2002", "/model_type", "mixture of experts"},
+        {R"({"model_type": "dbrx"})", "SP2002", "/model_type", "mixture of experts"},
         {R"({"model_type": "t5"})", "SP2002", "/model_type", "encoder-decoder"},
         {R"({"model_type": "mamba"})", "SP2002", "/model_type", "state-space"},
         {R"({"model_type": "deepseek_v3"})", "SP2002", "/model_type", "multi-head latent attention"},

@@ -27,11 +27,16 @@ public:
     void softmax_rescale(ConstView l, ConstView m, ConstView m_global, View l_scaled) const override;
     void softmax_merge(ConstView o, ConstView m, ConstView m_global, ConstView l_global, View y) const override;
 
+    void route(ConstView logits, ConstView correction, const RouteParams& params, View routing) const override;
+    void experts(ConstView x, ConstView routing, ConstView gate, ConstView up, ConstView down, Activation activation,
+                 View y) const override;
+
     void activate(ConstView x, Activation activation, View y) const override;
     void glu(ConstView gate, ConstView up, Activation activation, View y) const override;
     void add(ConstView a, ConstView b, View y) const override;
     void add_bias(ConstView x, ConstView bias, View y) const override;
     void scale(ConstView x, float factor, View y) const override;
+    void gate_rows(ConstView x, ConstView gate, View y) const override;
     void softcap(ConstView x, float cap, View y) const override;
     void clip(ConstView x, float limit, View y) const override;
     void convert(ConstView x, View y) const override;

@@ -17,6 +17,7 @@ struct FamilyEntry {
     std::string_view model_type;
     std::string_view family;
     FamilyReader read = nullptr;
+    bool experts = false;  ///< it may have experts
 };
 
 /// Sorted by model_type.
@@ -32,29 +33,36 @@ void read_gemma2(FieldReader& fields, ModelSpec& model);
 void read_gemma3(FieldReader& fields, ModelSpec& model);
 void read_glm(FieldReader& fields, ModelSpec& model);
 void read_glm4(FieldReader& fields, ModelSpec& model);
+void read_glm4_moe(FieldReader& fields, ModelSpec& model);
 void read_gpt2(FieldReader& fields, ModelSpec& model);
 void read_gpt_bigcode(FieldReader& fields, ModelSpec& model);
 void read_gpt_neo(FieldReader& fields, ModelSpec& model);
 void read_gpt_neox(FieldReader& fields, ModelSpec& model);
 void read_gptj(FieldReader& fields, ModelSpec& model);
 void read_granite(FieldReader& fields, ModelSpec& model);
+void read_granitemoe(FieldReader& fields, ModelSpec& model);
 void read_internlm(FieldReader& fields, ModelSpec& model);
 void read_internlm2(FieldReader& fields, ModelSpec& model);
 void read_llama(FieldReader& fields, ModelSpec& model);
 void read_minicpm(FieldReader& fields, ModelSpec& model);
 void read_mistral(FieldReader& fields, ModelSpec& model);
+void read_mixtral(FieldReader& fields, ModelSpec& model);
 void read_mpt(FieldReader& fields, ModelSpec& model);
 void read_olmo(FieldReader& fields, ModelSpec& model);
 void read_olmo2(FieldReader& fields, ModelSpec& model);
 void read_olmo3(FieldReader& fields, ModelSpec& model);
+void read_olmoe(FieldReader& fields, ModelSpec& model);
 void read_opt(FieldReader& fields, ModelSpec& model);
 void read_orion(FieldReader& fields, ModelSpec& model);
 void read_phi(FieldReader& fields, ModelSpec& model);
 void read_phi_msft(FieldReader& fields, ModelSpec& model);
 void read_phi3(FieldReader& fields, ModelSpec& model);
+void read_phimoe(FieldReader& fields, ModelSpec& model);
 void read_qwen(FieldReader& fields, ModelSpec& model);
 void read_qwen2(FieldReader& fields, ModelSpec& model);
+void read_qwen2_moe(FieldReader& fields, ModelSpec& model);
 void read_qwen3(FieldReader& fields, ModelSpec& model);
+void read_qwen3_moe(FieldReader& fields, ModelSpec& model);
 void read_smollm3(FieldReader& fields, ModelSpec& model);
 void read_stablelm(FieldReader& fields, ModelSpec& model);
 void read_starcoder2(FieldReader& fields, ModelSpec& model);
