@@ -20,14 +20,15 @@
 namespace shardplan::app {
 namespace {
 
-/// The unsharded model that the run is compared with: the same job on a mesh of one device.
+/// The unsharded model that the run is compared with: the same model on one device, every axis field None.
 std::optional<plan::Plan> reference_plan(const plan::Plan& plan, std::int64_t tokens) {
     plan::Job job = plan.job;
-    std::vector<mesh::Axis> axes = job.mesh.axes();
-    for (mesh::Axis& axis : axes) {
-        axis.size = 1;
+    job.mesh = mesh::Mesh({{"device", 1}});
+    for (const partition::FieldInfo& field : partition::PartitionAxis::fields(job.partition_axis.compat())) {
+        job.partition_axis.set(field.name, {}, "");
     }
-    job.mesh = mesh::Mesh(axes);
+    job.rule_source = partition::RuleSource::derived;
+    job.custom_rules.clear();
     job.provider = backend::ProviderChoice::local;
     job.workload.mode = model::Mode::prefill;
     job.workload.sequence_length = tokens;
