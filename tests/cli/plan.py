@@ -1,0 +1,120 @@
+"""shardplan plan: exit codes, streams, files and colours."""
+import json
+import os
+import unittest
+
+from command import CONFIGS, JOB, MODEL, CommandTest, on_terminal, shardplan
+
+
+class Plan(CommandTest):
+    def test_text(self):
+        result = shardplan("plan", JOB)
+        self.assertExit(result, 0)
+        self.assertEqual(result.err, "")
+        self.assertIn("tp", result.out)
+        self.assertLacks(result.out, "\x1b")
+
+    def test_json(self):
+        result = shardplan("plan", JOB, "--format", "json")
+        self.assertExit(result, 0)
+        self.assertIn("schema_version", json.loads(result.out))
+        self.assertEqual(result.out, shardplan("plan", JOB, "--format", "json").out)
+
+    def test_every_shipped_job(self):
+        for job in sorted(CONFIGS.glob("*.json")):
+            if job.name != "shardplan.schema.json":
+                with self.subTest(job=job.name):
+                    self.assertExit(shardplan("plan", job), 0)
+
+    def test_findings(self):
+        result = shardplan("plan", JOB, "--mesh", "tp=3")
+        self.assertExit(result, 1)
+        self.assertEqual(result.out, "")
+        self.assertIn("[SP4003]", result.err)
+        parsed = json.loads(shardplan("plan", JOB, "--mesh", "tp=3", "--format", "json").out)
+        self.assertIn("SP4003", {found["code"] for found in parsed["diagnostics"]})
+
+    def test_what_cannot_be_read(self):
+        for job, code in ((self.directory / "none.json", "SP1001"), (self.write("a.json", "{"), "SP1002"),
+                          (self.write("b.json", b"\xff\xfe{\0}\0"), "SP1002"), (self.directory, "SP1001")):
+            result = shardplan("plan", job)
+            self.assertExit(result, 2)
+            self.assertIn(f"[{code}]", result.err)
+
+    def test_standard_input(self):
+        job = {"model": MODEL, "mesh": {"axes": {"tp": 2}}, "partition_axis": {"hidden_state_axis": None}}
+        self.assertExit(shardplan("plan", "-", stdin=json.dumps(job)), 0)
+        result = shardplan("plan", "-", stdin='{"model": }')
+        self.assertExit(result, 2)
+        self.assertTrue(result.err.startswith("<stdin>:1:11: error: "), result.err)
+
+    def test_output_file(self):
+        target = self.directory / "plan.json"
+        result = shardplan("plan", JOB, "--format", "json", "-o", target)
+        self.assertExit(result, 0)
+        self.assertEqual(result.out + result.err, "")
+        json.loads(target.read_text())
+        self.assertEqual(self.files(), ["plan.json"])
+        result = shardplan("plan", JOB, "--format", "text", "--format", f"json={target}")
+        self.assertExit(result, 0)
+        self.assertIn("tp", result.out)
+        json.loads(target.read_text())
+
+    def test_output_that_cannot_be_written(self):
+        self.write("file", "x")
+        for target in ("missing/plan.txt", "file/plan.txt", "."):
+            result = shardplan("plan", JOB, "-o", self.directory / target)
+            self.assertExit(result, 2)
+            self.assertIn("cannot write", result.err)
+            self.assertEqual(self.files(), ["file"])
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
+    def test_full_device(self):
+        result = shardplan("plan", JOB, env={"SHARDPLAN_UNUSED": "1"})
+        self.assertExit(result, 0)
+        with open("/dev/full", "wb") as full:
+            import subprocess
+            done = subprocess.run([os.environ["SHARDPLAN"], "plan", JOB], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"standard output could not be written", done.stderr)
+
+    def test_questions(self):
+        self.assertExit(shardplan("plan", JOB, "--rank", "3"), 0)
+        shown = shardplan("plan", JOB, "--shards", "lm_head.weight")
+        self.assertExit(shown, 0)
+        self.assertLacks(shardplan("plan", JOB, "--shards", "lm_head.weight", "--ascii").out, "│", "─")
+        self.assertExit(shardplan("plan", JOB, "--shards", "no_such_tensor"), 2)
+
+    def test_overrides(self):
+        result = shardplan("plan", CONFIGS / "models/tiny-llama.json", "--mesh", "tp=2", "--set",
+                           "partition_axis.hidden_state_axis=null", "--mode", "decode")
+        self.assertExit(result, 0)
+        self.assertExit(shardplan("plan", CONFIGS / "models/tiny-llama.json"), 1)
+        result = shardplan("plan", JOB, "--set", "workload.batch=2")
+        self.assertExit(result, 1)
+        self.assertIn("<--set workload.batch>:1:1: error: ", result.err)
+
+
+class Colour(CommandTest):
+    def coloured(self, *words, **options):
+        return "\x1b[" in on_terminal("plan", JOB, "--mesh", "tp=3", *words, **options).out
+
+    def test_terminal(self):
+        self.assertTrue(self.coloured())
+        self.assertFalse(self.coloured(env={"NO_COLOR": "1"}))
+        self.assertTrue(self.coloured(env={"NO_COLOR": ""}))
+        self.assertFalse(self.coloured(env={"TERM": "dumb"}))
+        self.assertFalse(self.coloured("--color", "never"))
+        self.assertTrue(self.coloured("--color", "always", env={"NO_COLOR": "1"}))
+
+    def test_pipe(self):
+        self.assertLacks(shardplan("plan", JOB, "--mesh", "tp=3").err, "\x1b")
+        self.assertIn("\x1b[", shardplan("plan", JOB, "--mesh", "tp=3", env={"FORCE_COLOR": "1"}).err)
+        self.assertLacks(shardplan("plan", JOB, "--mesh", "tp=3", env={"FORCE_COLOR": "1", "NO_COLOR": "1"}).err,
+                         "\x1b")
+        self.assertIn("\x1b[", shardplan("plan", JOB, "--mesh", "tp=3", "--color", "always").err)
+        self.assertLacks(shardplan("plan", JOB, "--color", "always", "-o", "/dev/null").out, "\x1b")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,130 @@
+"""shardplan run: mpirun, exit codes of all ranks, colours under mpirun."""
+import json
+import struct
+import unittest
+
+from command import CONFIGS, JOB, MODEL, CommandTest, mpirun, on_terminal, shardplan
+
+TWO_RANKS = {"model": MODEL, "mesh": {"axes": {"tp": 2}}, "partition_axis": {"hidden_state_axis": None},
+             "workload": {"batch_size": 1, "sequence_length": 8, "dtype": "f32"}}
+ROOT_ALLOWED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1", "OMP_NUM_THREADS": "1"}
+
+
+def safetensors(tensors):
+    """A file of f32 tensors: {name: shape}, all zero."""
+    header, offset = {}, 0
+    for name, shape in tensors.items():
+        size = 4
+        for extent in shape:
+            size *= extent
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, offset + size]}
+        offset += size
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(offset)
+
+
+class Run(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.job = self.write("two.json", json.dumps(TWO_RANKS))
+
+    def run_job(self, *words, **options):
+        return shardplan("run", *words, env={**ROOT_ALLOWED, **options.pop("env", {})}, **options)
+
+    def test_starts_mpirun_itself(self):
+        result = self.run_job(self.job, "--steps", "1", "--format", "json")
+        self.assertExit(result, 0)
+        report = json.loads(result.out)
+        self.assertEqual(report["ranks"], 2)
+        self.assertTrue(report["verify"]["passed"])
+        self.assertLacks(result.out + result.err, "\x1b")
+
+    def test_under_mpirun(self):
+        result = mpirun(2, "run", self.job, "--steps", "1", env=ROOT_ALLOWED)
+        self.assertExit(result, 0)
+        self.assertIn("passed", result.out)
+        self.assertLacks(result.out, "\x1b")  # rank 0 has a pseudo-terminal there, though this is a pipe
+
+    def test_colour_is_passed_on(self):
+        self.assertIn("\x1b[", mpirun(2, "run", self.job, "--steps", "1", "--color", "always", env=ROOT_ALLOWED).out)
+        self.assertIn("\x1b[", on_terminal("run", self.job, "--steps", "1", env=ROOT_ALLOWED).out)
+        self.assertLacks(on_terminal("run", self.job, "--steps", "1", env={**ROOT_ALLOWED, "NO_COLOR": "1"}).out,
+                         "\x1b")
+
+    def test_wrong_number_of_ranks(self):
+        result = mpirun(3, "run", self.job, env=ROOT_ALLOWED)
+        self.assertExit(result, 2)
+        self.assertIn("the mesh has 2 devices, but 3 ranks were started", result.err)
+        self.assertIn("mpirun -n 2 ", result.err)
+        self.assertEqual(result.err.count("the mesh has"), 1)
+
+    def test_findings(self):
+        for launch in (self.run_job, lambda *words: mpirun(2, "run", *words, env=ROOT_ALLOWED)):
+            result = launch(self.job, "--set", "mesh.axes.tp=3")
+            self.assertExit(result, 1)
+            self.assertEqual(result.err.count("num_attention_heads 8 is not a multiple"), 1, result)
+            self.assertEqual(result.out, "")
+
+    def test_what_cannot_be_read(self):
+        self.assertExit(self.run_job(self.directory / "none.json"), 2)
+        self.assertExit(self.run_job(self.write("a.json", "{")), 2)
+        self.assertExit(mpirun(2, "run", self.directory / "none.json", env=ROOT_ALLOWED), 2)
+
+    def test_standard_input(self):
+        text = json.dumps(TWO_RANKS)
+        self.assertExit(self.run_job("-", "--ranks", "2", "--steps", "1", stdin=text), 0)
+        self.assertExit(mpirun(2, "run", "-", "--steps", "1", env=ROOT_ALLOWED, stdin=text), 0)
+        self.assertExit(mpirun(2, "run", "-", env=ROOT_ALLOWED, stdin="{"), 2)
+
+    def test_wrong_checkpoint(self):
+        weights = self.directory / "model.safetensors"
+        weights.write_bytes(safetensors({"model.embed_tokens.weight": [256, 64], "surprise": [2]}))
+        for mode in ([], ["--format", "json"]):
+            result = self.run_job(self.job, "--weights", weights, *mode)
+            self.assertExit(result, 1)
+            self.assertIn("[SP7001]", result.err)
+        self.assertExit(self.run_job(self.job, "--weights", self.directory / "none"), 2)
+        weights.write_bytes(b"\xff" * 16)
+        self.assertIn(self.run_job(self.job, "--weights", weights).code, (1, 2))
+
+    def test_wrong_tokens(self):
+        tokens = self.write("tokens.json", json.dumps([[1, 2, 3, 4, 5, 6, 7, 999]]))
+        result = self.run_job(self.job, "--tokens", tokens)
+        self.assertExit(result, 1)
+        self.assertIn("[SP7002]", result.err)
+
+    def test_weights_survive_a_round_trip(self):
+        self.assertExit(self.run_job(self.job, "--steps", "1", "--save-weights", self.directory / "saved"), 0)
+        self.assertExit(self.run_job(self.job, "--steps", "1", "--weights", self.directory / "saved"), 0)
+
+    def test_a_failing_rank_ends_all(self):
+        """Only rank 0 writes the logits; the others must not wait for it for ever."""
+        result = self.run_job(self.job, "--steps", "1", "--logits", self.directory / "none/logits.safetensors")
+        self.assertIn(result.code, (2, 3), result)
+        self.assertIn("logits", result.err)
+
+    def test_result_file(self):
+        target = self.directory / "result.json"
+        result = self.run_job(self.job, "--steps", "1", "--format", "json", "-o", target)
+        self.assertExit(result, 0)
+        self.assertEqual(result.out, "")
+        self.assertTrue(json.loads(target.read_text())["verify"]["passed"])
+        result = self.run_job(self.job, "--steps", "1", "-o", self.directory / "none/result.txt")
+        self.assertExit(result, 2)
+        self.assertEqual(self.files(), ["result.json", "two.json"])
+
+    def test_root_is_told_how(self):
+        import os
+        if os.geteuid() == 0:
+            result = shardplan("run", self.job, env={"OMPI_ALLOW_RUN_AS_ROOT": ""})
+            self.assertIn(result.code, (1, 2), result)
+
+    def test_too_many_ranks(self):
+        result = self.run_job(CONFIGS / "llama-3.1-405b.16384.json")
+        self.assertExit(result, 2)
+        self.assertIn("16384", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
