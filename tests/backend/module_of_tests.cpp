@@ -58,6 +58,10 @@ const Row table[] = {
     {OpKind::scale, Slot::none, false, "ElementwiseScale", "ElementwiseScale", "ElementwiseScale"},
     {OpKind::softcap, Slot::none, false, "ElementwiseSoftcap", "ElementwiseSoftcap", "ElementwiseSoftcap"},
     {OpKind::clip, Slot::none, false, "ElementwiseClip", "ElementwiseClip", "ElementwiseClip"},
+    {OpKind::linear, Slot::router, false, "TopKRouter", "TopKRouter", "InferenceTopKRouter"},
+    {OpKind::route, Slot::router, false, "TopKRouter", "TopKRouter", "InferenceTopKRouter"},
+    {OpKind::linear, Slot::shared_router, false, "ReplicatedLinear", "ReplicatedLinear", "ReplicatedLinear"},
+    {OpKind::gate_rows, Slot::shared_router, false, "SharedExpertGate", "SharedExpertGate", "SharedExpertGate"},
     // With the norm in the linear: only the norm before a column linear disappears, only that linear changes.
     {OpKind::norm, Slot::input_norm, true, "IdentityOp", "IdentityOp", "IdentityOp"},
     {OpKind::norm, Slot::pre_mlp_norm, true, "IdentityOp", "IdentityOp", "IdentityOp"},
