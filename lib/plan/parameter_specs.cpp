@@ -88,22 +88,9 @@ private:
         return {Semantic::embed, "none", 1};
     }
 
-    /// The dimension that is cut over the parallel axes, -1 = none.
-    static int parallel_dim(const Parameter& parameter) {
-        switch (parameter.kind) {
-            case ParameterKind::embedding: return 0;
-            case ParameterKind::column_linear: return parameter.transposed ? 1 : 0;
-            case ParameterKind::row_linear: return parameter.transposed ? 0 : 1;
-            case ParameterKind::column_bias: return 0;
-            case ParameterKind::expert_column: return 1;
-            case ParameterKind::expert_row: return 2;
-            default: return -1;
-        }
-    }
-
     partition::Layout derived(const Parameter& parameter, StoredTensor& stored) {
         const int rank = static_cast<int>(parameter.shape.size());
-        const int cut = parallel_dim(parameter);
+        const int cut = parallel_dimension(parameter);
         if (cut < 0 || parameter.parallel == ParallelDim::none) {
             stored.reason = fmt::format("derived: {} weights are replicated", stored.role);
             return partition::Layout::replicated(rank);
@@ -278,6 +265,18 @@ void add_caches(const model::Graph& graph, ActivationSpecs& activations, const S
 }
 
 }  // namespace
+
+int parallel_dimension(const Parameter& parameter) {
+    switch (parameter.kind) {
+        case ParameterKind::embedding: return 0;
+        case ParameterKind::column_linear: return parameter.transposed ? 1 : 0;
+        case ParameterKind::row_linear: return parameter.transposed ? 0 : 1;
+        case ParameterKind::column_bias: return 0;
+        case ParameterKind::expert_column: return 1;
+        case ParameterKind::expert_row: return 2;
+        default: return -1;
+    }
+}
 
 std::optional<partition::RuleTable> rule_table(const Job& job, diag::Diagnostics& diagnostics) {
     if (job.rule_source == partition::RuleSource::custom) {
