@@ -1,4 +1,4 @@
-// The logits of Hugging Face transformers for tiny models of every dense family: computed by another implementation,
+// The logits of Hugging Face transformers for tiny models of every family: computed by another implementation,
 // from its own config and checkpoint files. Nothing in shardplan took part in making them.
 #include <doctest/doctest.h>
 
@@ -31,11 +31,14 @@ const char* const models[] = {"bloom-alibi",
                               "llama-gqa",
                               "llama3-rope",
                               "mistral-gqa",
+                              "mixtral-top2of4",
                               "olmo-clip",
+                              "olmoe",
                               "opt-preln",
                               "phi-partial",
                               "phi3-fused",
                               "qwen2-tied",
+                              "qwen2moe",
                               "stablelm-2-qkvbias",
                               "starcoder2"};
 

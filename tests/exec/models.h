@@ -74,6 +74,37 @@ inline model::ModelSpec tiny_olmo2() {
         "rms_norm_eps": 1e-6, "torch_dtype": "float32"})");
 }
 
+/// Experts in every layer.
+inline model::ModelSpec tiny_mixtral() {
+    return model_of(R"({"model_type": "mixtral", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "intermediate_size": 16, "vocab_size": 64, "num_local_experts": 8,
+        "num_experts_per_tok": 2, "max_position_embeddings": 64, "torch_dtype": "float32"})");
+}
+
+/// A dense layer, then one with experts and a shared expert behind a gate.
+inline model::ModelSpec tiny_qwen2_moe() {
+    return model_of(R"({"model_type": "qwen2_moe", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "intermediate_size": 48, "moe_intermediate_size": 16, "num_experts": 8,
+        "shared_expert_intermediate_size": 24, "num_experts_per_tok": 3, "mlp_only_layers": [0], "vocab_size": 64,
+        "max_position_embeddings": 64, "torch_dtype": "float32"})");
+}
+
+/// Groups of experts, sigmoid scores with a correction, a shared expert.
+inline model::ModelSpec tiny_glm4_moe() {
+    return model_of(R"({"model_type": "glm4_moe", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "head_dim": 8, "intermediate_size": 48, "moe_intermediate_size": 16,
+        "n_routed_experts": 8, "num_experts_per_tok": 3, "n_group": 4, "topk_group": 2, "routed_scaling_factor": 2.5,
+        "use_qk_norm": true, "vocab_size": 64, "max_position_embeddings": 64, "torch_dtype": "float32"})");
+}
+
+/// The experts' weights stacked in the checkpoint, gate and up in one tensor.
+inline model::ModelSpec tiny_granitemoe() {
+    return model_of(R"({"model_type": "granitemoe", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "intermediate_size": 16, "vocab_size": 64, "num_local_experts": 8,
+        "num_experts_per_tok": 2, "max_position_embeddings": 64, "attention_multiplier": 0.5,
+        "torch_dtype": "float32"})");
+}
+
 inline model::ModelSpec tiny_model(const std::string& family) {
     if (family == "gpt2") {
         return tiny_gpt2();
@@ -89,6 +120,18 @@ inline model::ModelSpec tiny_model(const std::string& family) {
     }
     if (family == "olmo2") {
         return tiny_olmo2();
+    }
+    if (family == "mixtral") {
+        return tiny_mixtral();
+    }
+    if (family == "qwen2_moe") {
+        return tiny_qwen2_moe();
+    }
+    if (family == "glm4_moe") {
+        return tiny_glm4_moe();
+    }
+    if (family == "granitemoe") {
+        return tiny_granitemoe();
     }
     return tiny_llama();
 }

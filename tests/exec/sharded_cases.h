@@ -34,6 +34,38 @@ struct ShardedCase {
     }
 };
 
+/// Experts over axes of their own and over those of the tokens, cut inside of the experts, stored over fsdp. In f32
+/// only: a score that rounding moves may choose another expert.
+inline void add_expert_cases(std::vector<ShardedCase>& cases) {
+    using Axes = std::vector<std::pair<std::string, partition::SpecEntry>>;
+    const Axes tokens_over_ep = {{"batch_axis", {"ep"}}};
+    const Axes experts_over_dp = {{"expert_axis", {"dp"}}};
+    const Axes experts_over_tp = {{"expert_axis", {"tp"}}, {"hidden_state_axis", {}}};
+    for (const auto& [mesh, axes] :
+         std::vector<std::pair<std::string, Axes>>{{"ep=2", {}},
+                                                   {"ep=2", tokens_over_ep},
+                                                   {"dp=2", experts_over_dp},
+                                                   {"tp=2", experts_over_tp},
+                                                   {"ep=4", tokens_over_ep},
+                                                   {"ep=2,tp=2", {}},
+                                                   {"ep=2,tp=2", {{"hidden_state_axis", {}}, {"batch_axis", {"ep"}}}},
+                                                   {"dp=2,ep=2", {{"batch_axis", {"dp", "ep"}}}},
+                                                   {"fsdp=2,ep=2", {}},
+                                                   {"ep=2,sp=2", {}},
+                                                   {"dp=2,ep=2,tp=2", {{"batch_axis", {"dp", "ep"}}}},
+                                                   {"fsdp=2,ep=2,tp=2", {}},
+                                                   {"dp=4,tp=2", experts_over_dp},
+                                                   {"ep=8", tokens_over_ep}}) {
+        for (const char* model : {"mixtral", "qwen2_moe", "glm4_moe", "granitemoe"}) {
+            cases.push_back({model, mesh, model::Mode::prefill, tensor::DType::f32, axes});
+            cases.push_back({model, mesh, model::Mode::decode, tensor::DType::f32, axes});
+        }
+        ShardedCase onednn{"mixtral", mesh, model::Mode::prefill, tensor::DType::f32, axes};
+        onednn.kernels = kernels::KernelSet::onednn;
+        cases.push_back(onednn);
+    }
+}
+
 /// Every family and mode over every kind of axis, then cases of their own.
 inline std::vector<ShardedCase> sharded_cases() {
     std::vector<ShardedCase> cases;
@@ -50,6 +82,7 @@ inline std::vector<ShardedCase> sharded_cases() {
         cases.push_back(onednn);
         cases.push_back({"llama", mesh, model::Mode::prefill, tensor::DType::f32, {{"hidden_state_axis", {}}}});
     }
+    add_expert_cases(cases);
     return cases;
 }
 
