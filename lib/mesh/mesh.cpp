@@ -153,7 +153,8 @@ bool fill_wildcard(std::vector<Axis>& axes, std::optional<std::int64_t> devices,
         return false;
     }
     if (*devices < 1) {
-        diagnostics.report("SP3003", fmt::format("the number of devices must be at least 1, got {}", *devices), pointer);
+        diagnostics.report("SP3003", fmt::format("the number of devices must be at least 1, got {}", *devices),
+                           pointer);
         return false;
     }
     if (*devices % product != 0) {

@@ -10,6 +10,9 @@
 #include "partition/reshard_moves.h"
 
 namespace shardplan::partition {
+
+using mesh::CollectiveKind;
+
 namespace {
 
 struct LayoutHash {
@@ -34,7 +37,7 @@ struct Node {
 class Search {
 public:
     Search(const mesh::Mesh& mesh, const Layout& from, const Layout& to) : mesh_(mesh), to_(to) {
-        add(from, 0.0, 0, -1, ReshardStep{.kind = mesh::CollectiveKind::slice, .axes = {}, .after = from});
+        add(from, 0.0, 0, -1, ReshardStep{.kind = CollectiveKind::slice, .axes = {}, .after = from});
     }
 
     ReshardPath run() {
@@ -50,8 +53,11 @@ public:
             if (current == to_) {
                 return trace(index);
             }
+            if (++expanded_ > most_expanded) {
+                return direct_path();
+            }
             for (const Move& move : reshard_moves(mesh_, current, to_)) {
-                const int extra = move.step.kind == mesh::CollectiveKind::slice ? 0 : 1;
+                const int extra = move.step.kind == CollectiveKind::slice ? 0 : 1;
                 add(move.step.after, cost + move.wire_per_byte, collectives + extra, index, move.step);
             }
         }
@@ -73,6 +79,29 @@ private:
         queue_.emplace(cost, collectives, it->second);
     }
 
+    /// For layouts too many axes apart to search: finish the sums, gather what is not in place, slice. Always possible.
+    ReshardPath direct_path() const {
+        ReshardPath path;
+        Layout current = nodes_.front().step.after;
+        for (bool moved = true; moved && !(current == to_);) {
+            moved = false;
+            for (const CollectiveKind kind :
+                 {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::slice}) {
+                for (const Move& move : reshard_moves(mesh_, current, to_)) {
+                    if (!moved && move.step.kind == kind) {
+                        path.steps.push_back(move.step);
+                        path.wire_per_byte += move.wire_per_byte;
+                        path.collectives += kind == CollectiveKind::slice ? 0 : 1;
+                        current = move.step.after;
+                        moved = true;
+                    }
+                }
+            }
+        }
+        merge_slices(path.steps);
+        return path;
+    }
+
     ReshardPath trace(int index) const {
         ReshardPath path;
         const Node& last = nodes_[static_cast<std::size_t>(index)];
@@ -91,8 +120,8 @@ private:
     static void merge_slices(std::vector<ReshardStep>& steps) {
         std::vector<ReshardStep> merged;
         for (const ReshardStep& step : steps) {
-            const bool joins = !merged.empty() && step.kind == mesh::CollectiveKind::slice &&
-                               merged.back().kind == mesh::CollectiveKind::slice && merged.back().dim == step.dim;
+            const bool joins = !merged.empty() && step.kind == CollectiveKind::slice &&
+                               merged.back().kind == CollectiveKind::slice && merged.back().dim == step.dim;
             if (joins) {
                 for (int i = 0; i < step.axes.size(); ++i) {
                     merged.back().axes.push_back(step.axes[i]);
@@ -105,9 +134,11 @@ private:
         steps = std::move(merged);
     }
 
+    static constexpr int most_expanded = 4000;
     using Entry = std::tuple<double, int, int>;
     const mesh::Mesh& mesh_;
     Layout to_;
+    int expanded_ = 0;
     std::vector<Node> nodes_;
     std::unordered_map<Layout, int, LayoutHash> index_;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;

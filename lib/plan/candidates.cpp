@@ -15,7 +15,7 @@ namespace {
 
 constexpr int nowhere = -1;
 constexpr int stays_pending = -2;
-constexpr std::size_t most_candidates = 4096;
+constexpr std::size_t most_candidates = 1024;
 
 class Enumeration {
 public:
@@ -179,6 +179,35 @@ AxisList statistical_axes(const model::OpRule& rule, const Candidate& candidate)
         }
     }
     return {};
+}
+
+namespace {
+
+double local_size(const model::OpRule& rule, const Candidate& candidate, const mesh::Mesh& mesh, std::size_t factor) {
+    return static_cast<double>(rule.factors[factor].size) /
+           static_cast<double>(mesh.size(candidate.factor_axes[factor]));
+}
+
+}  // namespace
+
+double local_work(const model::OpRule& rule, const Candidate& candidate, const mesh::Mesh& mesh) {
+    double work = 1.0;
+    for (std::size_t f = 0; f < rule.factors.size(); ++f) {
+        work *= local_size(rule, candidate, mesh, f);
+    }
+    return work;
+}
+
+double local_flops(const model::OpRule& rule, const Candidate& candidate, const mesh::Mesh& mesh) {
+    double result = 0.0;
+    for (const model::OpRule::Term& term : rule.multiply_adds) {
+        double product = 2.0 * term.count;
+        for (const int f : term.factors) {
+            product *= local_size(rule, candidate, mesh, static_cast<std::size_t>(f));
+        }
+        result += product;
+    }
+    return result;
 }
 
 }  // namespace shardplan::plan

@@ -34,4 +34,10 @@ mesh::AxisSet contracted_axes(const model::OpRule& rule, const Candidate& candid
 /// Axes on the statistical factor, in order.
 mesh::AxisList statistical_axes(const model::OpRule& rule, const Candidate& candidate);
 
+/// Product of the local sizes of all factors.
+double local_work(const model::OpRule& rule, const Candidate& candidate, const mesh::Mesh& mesh);
+
+/// Floating-point operations of each device, a multiply-add counted as two.
+double local_flops(const model::OpRule& rule, const Candidate& candidate, const mesh::Mesh& mesh);
+
 }  // namespace shardplan::plan

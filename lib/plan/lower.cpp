@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
@@ -136,7 +137,7 @@ private:
         }
         statistics_cost(candidate, scored);
         scored.displaced = displaced_weights(candidate);
-        scored.flops = flops(candidate);
+        scored.flops = local_flops(rule_, candidate, mesh_);
         const bool compares_weight_uses = op_.kind == OpKind::linear;
         for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
             if (best_.displaced <= scored.displaced && best_.cost() < scored.cost() && !compares_weight_uses) {
@@ -152,7 +153,7 @@ private:
             scored.collectives += nearest.collectives;
             scored.inputs.push_back(needed);
         }
-        scored.work = local_work(candidate);
+        scored.work = local_work(rule_, candidate, mesh_);
         scored.candidate = std::move(candidate);
         note_weight_use(scored);
         if (better(scored, best_)) {
@@ -197,33 +198,8 @@ private:
         scored.collectives += attention ? 2 : 1;
     }
 
-    double local_work(const Candidate& candidate) const {
-        double work = 1.0;
-        for (std::size_t f = 0; f < rule_.factors.size(); ++f) {
-            work *= local_size(candidate, f);
-        }
-        return work;
-    }
-
-    double local_size(const Candidate& candidate, std::size_t factor) const {
-        return static_cast<double>(rule_.factors[factor].size) /
-               static_cast<double>(mesh_.size(candidate.factor_axes[factor]));
-    }
-
-    double flops(const Candidate& candidate) const {
-        double result = 0.0;
-        for (const OpRule::Term& term : rule_.multiply_adds) {
-            double product = 2.0 * term.count;
-            for (const int f : term.factors) {
-                product *= local_size(candidate, static_cast<std::size_t>(f));
-            }
-            result += product;
-        }
-        return result;
-    }
-
-    /// Weights placed by their role stay cut over their parallel axes (heads, MLP, vocabulary) where any candidate
-    /// allows it: those axes are there to spread the weight and its work. Only storage axes are gathered.
+    /// Weights placed by their role stay cut over their parallel axes (heads, MLP, vocabulary, experts) where any
+    /// candidate allows it: those axes are there to spread the weight and its work. Only storage axes are gathered.
     int displaced_weights(const Candidate& candidate) const {
         if (context_.job.rule_source != partition::RuleSource::derived) {
             return 0;
@@ -234,13 +210,13 @@ private:
             if (info.kind != model::TensorKind::parameter) {
                 continue;
             }
-            const int d = parallel_dimension(context_.graph.parameters[static_cast<std::size_t>(info.parameter)]);
-            if (d < 0) {
-                continue;
-            }
             const Layout needed = operand_layout(rule_.inputs[i], candidate, info.shape, mesh_);
             const Layout& stored = builder_.value(builder_.versions(op_.inputs[i]).front()).layout;
-            displaced += needed[d].starts_with(stored[d]) ? 0 : 1;
+            const auto& parameter = context_.graph.parameters[static_cast<std::size_t>(info.parameter)];
+            const std::vector<int> dims = parallel_dimensions(parameter);
+            const bool stays =
+                std::all_of(dims.begin(), dims.end(), [&](int d) { return needed[d].starts_with(stored[d]); });
+            displaced += stays ? 0 : 1;
         }
         return displaced;
     }

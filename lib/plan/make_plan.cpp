@@ -113,8 +113,22 @@ private:
             rules_ = rule_table(plan_.job, diagnostics_);
         }
         if (rules_ && plan_.job.rule_source == partition::RuleSource::custom && rules_->depends_on_layer()) {
-            split_layers_by_rules(plan_.graph, *rules_);
+            split_layers(*rules_);
         }
+    }
+
+    void split_layers(const partition::RuleTable& rules) {
+        constexpr std::int64_t most_matches = 1'000'000;
+        const auto names = static_cast<std::int64_t>(plan_.graph.parameters.size()) * plan_.job.model.layer_count();
+        const auto count = static_cast<std::int64_t>(rules.rules().size());
+        if (names > most_matches / count) {
+            diagnostics_.report("SP4005",
+                                fmt::format("{} rules that can tell {} layers apart are more than this planner matches",
+                                            count, plan_.job.model.layer_count()),
+                                "/partition_rules", "write patterns without layer numbers");
+            return;
+        }
+        split_layers_by_rules(plan_.graph, rules);
     }
 
     /// After an early error: what is wrong with the placement is reported as well, all at once.

@@ -61,12 +61,12 @@ public:
         stored.shape = parameter.shape;
         stored.dtype = job_.workload.dtype;
         stored.layout = rules_ ? by_rules(parameter, stored) : derived(parameter, stored);
+        stored.spec = mesh_.spec(stored.layout, stored.spec);
         finish(stored);
         return stored;
     }
 
     void finish(StoredTensor& stored) const {
-        stored.spec = mesh_.spec(stored.layout, stored.spec);
         stored.local_shape = partition::local_shape(stored.layout, stored.shape, mesh_.refined());
         stored.bytes = tensor::byte_count(stored.shape, stored.dtype);
         stored.bytes_per_device = tensor::byte_count(stored.local_shape, stored.dtype);
@@ -276,6 +276,14 @@ int parallel_dimension(const Parameter& parameter) {
         case ParameterKind::expert_row: return 2;
         default: return -1;
     }
+}
+
+std::vector<int> parallel_dimensions(const Parameter& parameter) {
+    const int cut = parallel_dimension(parameter);
+    if (cut < 0) {
+        return {};
+    }
+    return parameter.parallel == ParallelDim::experts ? std::vector<int>{0, cut} : std::vector<int>{cut};
 }
 
 std::optional<partition::RuleTable> rule_table(const Job& job, diag::Diagnostics& diagnostics) {

@@ -12,6 +12,9 @@ namespace shardplan::plan {
 /// The dimension of a parameter that its role cuts over the parallel axes; -1 = none.
 int parallel_dimension(const model::Parameter& parameter);
 
+/// The same, and that of the experts: those that stay cut while the weight is used.
+std::vector<int> parallel_dimensions(const model::Parameter& parameter);
+
 /// The table of a job whose rule source is not `derived`. SP4005 when there is none or a pattern is wrong.
 std::optional<partition::RuleTable> rule_table(const Job& job, diag::Diagnostics& diagnostics);
 
