@@ -31,65 +31,67 @@ std::string shown(const diag::SourceSpan& span) {
     return fmt::format("{}:{}-{}:{}", span.line, span.column, span.end_line, span.end_column);
 }
 
+struct BrokenText {
+    std::string text;
+    std::string expected;
+};
+
+const std::vector<BrokenText> broken_texts = {
+    {"", "SP1002 1:1 the file is empty"},
+    {" \n ", "SP1002 1:1 the file holds only white space"},
+    {"{\n  \"a\": 1,\n}", "SP1002 2:9 trailing comma before '}'"},
+    {"[1, 2, ]", "SP1002 1:6 trailing comma before ']'"},
+    {"{ // small\n}", "SP1002 1:3 comments are not allowed in JSON"},
+    {"{\"a\": 1 # x\n}", "SP1002 1:9 comments are not allowed in JSON"},
+    {"{\"vocab\": NaN}", "SP1002 1:11 'NaN' is not a number in JSON"},
+    {"{\"vocab\": -Infinity}", "SP1002 1:11 '-Infinity' is not a number in JSON"},
+    {"{\"a\": True}", "SP1002 1:7 'True' is not a JSON value"},
+    {"{\n \"hidden\": CONFIG_SIZE,\n \"b\": 1}", "SP1002 2:12 'CONFIG_SIZE' is not a JSON value"},
+    {"{\"a\": ${SIZE}}", "SP1002 1:7 '$' is not a JSON value"},
+    {"{\"a\": 'x'}", "SP1002 1:7 strings need double quotes"},
+    {"{a: 1}", "SP1002 1:2 a key needs double quotes, found 'a'"},
+    {"{\"a\": 1, 2}", "SP1002 1:10 a key needs double quotes, found '2'"},
+    {"{\"a\" 1}", "SP1002 1:6 expected ':' after the key, found '1'"},
+    {"{\"a\": }", "SP1002 1:7 expected a value, found '}'"},
+    {"{\"a\":: 1}", "SP1002 1:6 expected a value, found ':'"},
+    {"[1,,2]", "SP1002 1:4 expected a value, found ','"},
+    {"{\"a\": 1\n \"b\": 2}", "SP1002 2:2 expected ',' or '}' before '\"'"},
+    {"[1 2]", "SP1002 1:4 expected ',' or ']' before '2'"},
+    {"[1}", "SP1002 1:3 '}' cannot close an array"},
+    {"{\"a\": 1]", "SP1002 1:8 ']' cannot close an object"},
+    {"[01]", "SP1002 1:2 '01' is not a number in JSON"},
+    {"[0x10]", "SP1002 1:2 '0x10' is not a number in JSON"},
+    {"[1.]", "SP1002 1:2 '1.' is not a number in JSON"},
+    {"[.5]", "SP1002 1:2 '.5' is not a number in JSON"},
+    {"[+1]", "SP1002 1:2 '+1' is not a number in JSON"},
+    {"[1e]", "SP1002 1:2 '1e' is not a number in JSON"},
+    {"[-]", "SP1002 1:2 '-' is not a number in JSON"},
+    {"[1, 1e999]", "SP1006 1:5 the number does not fit in 64-bit floating point"},
+    {"{}\n{}", "SP1002 2:1 text after the document: '{'"},
+    {"{\n \"a\": [1,\n",
+     "SP1002 3:1 unexpected end of the document: the array opened at line 2, column 7 is not closed"},
+    {"{\"a\"", "SP1002 1:5 unexpected end of the document: the object opened at line 1, column 1 is not closed"},
+    {"{\"a\": \"xyz", "SP1002 1:7 the string that begins here is not closed"},
+    {"{\"a\": \"x\n\"}", "SP1002 1:7 the string is not closed before the end of the line"},
+    {"[\"a\tb\"]", "SP1002 1:4 control character 0x09 in a string"},
+    {"[\"a\\xb\"]", "SP1002 1:5 invalid escape in a string"},
+    {"[\"\\ud800\"]", "SP1002 1:9 invalid escape in a string"},
+    {"[\"\xc3\xa9\", \xe2\x82\xac]", "SP1002 1:7 '\xe2\x82\xac' is not a JSON value"},
+    {"[\"\xc3\"]", "SP1002 1:3 byte 0xc3 at offset 2 is not valid UTF-8"},
+    {"[\"\xed\xa0\x80\"]", "SP1002 1:3 byte 0xed at offset 2 is not valid UTF-8"},
+    {"[\"\xc0\x80\"]", "SP1002 1:3 byte 0xc0 at offset 2 is not valid UTF-8"},
+    {"{\0\"\0a\0"s, "SP1002 1:1 the text is UTF-16LE, not UTF-8"},
+    {"\xfe\xff\0{"s, "SP1002 1:1 the text is UTF-16BE, not UTF-8"},
+    {"<!DOCTYPE html><html></html>", "SP1002 1:1 this is not JSON; it looks like a web page or XML"},
+    {"version https://git-lfs.github.com/spec/v1\noid sha256:9a\n",
+     "SP1002 1:1 this is a Git LFS pointer, not the file itself"},
+    {"nul", "SP1002 1:1 'nul' is not a JSON value"},
+};
+
 }  // namespace
 
 TEST_CASE("broken texts are named with the place where they break") {
-    struct Row {
-        std::string text;
-        std::string expected;
-    };
-    const std::vector<Row> rows = {
-        {"", "SP1002 1:1 the file is empty"},
-        {" \n ", "SP1002 1:1 the file holds only white space"},
-        {"{\n  \"a\": 1,\n}", "SP1002 2:9 trailing comma before '}'"},
-        {"[1, 2, ]", "SP1002 1:6 trailing comma before ']'"},
-        {"{ // small\n}", "SP1002 1:3 comments are not allowed in JSON"},
-        {"{\"a\": 1 # x\n}", "SP1002 1:9 comments are not allowed in JSON"},
-        {"{\"vocab\": NaN}", "SP1002 1:11 'NaN' is not a number in JSON"},
-        {"{\"vocab\": -Infinity}", "SP1002 1:11 '-Infinity' is not a number in JSON"},
-        {"{\"a\": True}", "SP1002 1:7 'True' is not a JSON value"},
-        {"{\n \"hidden\": CONFIG_SIZE,\n \"b\": 1}", "SP1002 2:12 'CONFIG_SIZE' is not a JSON value"},
-        {"{\"a\": ${SIZE}}", "SP1002 1:7 '$' is not a JSON value"},
-        {"{\"a\": 'x'}", "SP1002 1:7 strings need double quotes"},
-        {"{a: 1}", "SP1002 1:2 a key needs double quotes, found 'a'"},
-        {"{\"a\": 1, 2}", "SP1002 1:10 a key needs double quotes, found '2'"},
-        {"{\"a\" 1}", "SP1002 1:6 expected ':' after the key, found '1'"},
-        {"{\"a\": }", "SP1002 1:7 expected a value, found '}'"},
-        {"{\"a\":: 1}", "SP1002 1:6 expected a value, found ':'"},
-        {"[1,,2]", "SP1002 1:4 expected a value, found ','"},
-        {"{\"a\": 1\n \"b\": 2}", "SP1002 2:2 expected ',' or '}' before '\"'"},
-        {"[1 2]", "SP1002 1:4 expected ',' or ']' before '2'"},
-        {"[1}", "SP1002 1:3 '}' cannot close an array"},
-        {"{\"a\": 1]", "SP1002 1:8 ']' cannot close an object"},
-        {"[01]", "SP1002 1:2 '01' is not a number in JSON"},
-        {"[0x10]", "SP1002 1:2 '0x10' is not a number in JSON"},
-        {"[1.]", "SP1002 1:2 '1.' is not a number in JSON"},
-        {"[.5]", "SP1002 1:2 '.5' is not a number in JSON"},
-        {"[+1]", "SP1002 1:2 '+1' is not a number in JSON"},
-        {"[1e]", "SP1002 1:2 '1e' is not a number in JSON"},
-        {"[-]", "SP1002 1:2 '-' is not a number in JSON"},
-        {"[1, 1e999]", "SP1006 1:5 the number does not fit in 64-bit floating point"},
-        {"{}\n{}", "SP1002 2:1 text after the document: '{'"},
-        {"{\n \"a\": [1,\n",
-         "SP1002 3:1 unexpected end of the document: the array opened at line 2, column 7 is not closed"},
-        {"{\"a\"", "SP1002 1:5 unexpected end of the document: the object opened at line 1, column 1 is not closed"},
-        {"{\"a\": \"xyz", "SP1002 1:7 the string that begins here is not closed"},
-        {"{\"a\": \"x\n\"}", "SP1002 1:7 the string is not closed before the end of the line"},
-        {"[\"a\tb\"]", "SP1002 1:4 control character 0x09 in a string"},
-        {"[\"a\\xb\"]", "SP1002 1:5 invalid escape in a string"},
-        {"[\"\\ud800\"]", "SP1002 1:9 invalid escape in a string"},
-        {"[\"\xc3\xa9\", \xe2\x82\xac]", "SP1002 1:7 '\xe2\x82\xac' is not a JSON value"},
-        {"[\"\xc3\"]", "SP1002 1:3 byte 0xc3 at offset 2 is not valid UTF-8"},
-        {"[\"\xed\xa0\x80\"]", "SP1002 1:3 byte 0xed at offset 2 is not valid UTF-8"},
-        {"[\"\xc0\x80\"]", "SP1002 1:3 byte 0xc0 at offset 2 is not valid UTF-8"},
-        {"{\0\"\0a\0"s, "SP1002 1:1 the text is UTF-16LE, not UTF-8"},
-        {"\xfe\xff\0{"s, "SP1002 1:1 the text is UTF-16BE, not UTF-8"},
-        {"<!DOCTYPE html><html></html>", "SP1002 1:1 this is not JSON; it looks like a web page or XML"},
-        {"version https://git-lfs.github.com/spec/v1\noid sha256:9a\n",
-         "SP1002 1:1 this is a Git LFS pointer, not the file itself"},
-        {"nul", "SP1002 1:1 'nul' is not a JSON value"},
-    };
-    for (const Row& row : rows) {
+    for (const BrokenText& row : broken_texts) {
         CAPTURE(row.text);
         const auto found = problems(row.text);
         REQUIRE(found.size() == 1);

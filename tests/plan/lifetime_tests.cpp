@@ -1,0 +1,267 @@
+// What holds in every plan: lifetimes, memory, sums. Checked on random jobs, with counts of our own.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "config/job_reader.h"
+#include "plan/plan.h"
+#include "plan/random_jobs.h"
+#include "report/plan_json.h"
+
+namespace shardplan::plan {
+
+namespace {
+
+Job read_job(const std::string& json) {
+    diag::Diagnostics diagnostics;
+    const auto job = config::read_job({"random", json, ""}, {}, diagnostics);
+    for (const diag::Diagnostic& d : diagnostics.all()) {
+        INFO(d.code << " " << d.message);
+        CHECK(d.severity != diag::Severity::error);
+    }
+    REQUIRE(job.has_value());
+    return *job;
+}
+
+std::string json_of(const Plan& plan) {
+    std::ostringstream out;
+    report::write_plan_json(out, plan, {});
+    return out.str();
+}
+
+std::vector<ValueId> inputs_of(const Step& step) {
+    return step.compute ? step.compute->inputs : std::vector<ValueId>{step.collective->input};
+}
+
+std::vector<ValueId> outputs_of(const Step& step) {
+    return step.compute ? step.compute->outputs : std::vector<ValueId>{step.collective->output};
+}
+
+/// Runs through the steps of a block as the executor does, with a set of what is allocated.
+class Walk {
+public:
+    explicit Walk(const BlockPlan& block) : block_(block) {
+        for (std::size_t i = 0; i < block.values.size(); ++i) {
+            const ValueKind kind = block.values[i].kind;
+            if (kind == ValueKind::parameter || kind == ValueKind::cache || kind == ValueKind::input) {
+                defined_.insert(static_cast<ValueId>(i));
+            }
+            if (kind == ValueKind::input) {
+                live_.insert(static_cast<ValueId>(i));
+            }
+        }
+    }
+
+    void run() {
+        measure(0);
+        for (const Step& step : block_.steps) {
+            CHECK(step.compute.has_value() != step.collective.has_value());
+            for (const ValueId id : inputs_of(step)) {
+                CHECK_MESSAGE(defined_.contains(id), value(id).name << " is used before it is defined");
+                CHECK_MESSAGE(readable(id), value(id).name << " is used after its memory was freed");
+            }
+            for (const ValueId id : outputs_of(step)) {
+                define(id);
+            }
+            measure(step.collective ? step.collective->staging_bytes : 0);
+            for (const ValueId id : step.last_use) {
+                CHECK_MESSAGE(live_.erase(id) == 1, value(id).name << " is freed twice, or never was allocated");
+            }
+        }
+        const ValueId output = root(block_.output);
+        CHECK(live_ == (stored(output) ? std::set<ValueId>{} : std::set<ValueId>{output}));
+        CHECK(peak_activations_ == block_.peak_activation_bytes);
+        CHECK(peak_communication_ == block_.peak_communication_bytes);
+    }
+
+    /// Values that no step defines: those inside a fused step.
+    std::size_t undefined() const { return block_.values.size() - defined_.size(); }
+
+private:
+    const Value& value(ValueId id) const { return block_.values[static_cast<std::size_t>(id)]; }
+    ValueId root(ValueId id) const { return value(id).alias_of < 0 ? id : value(id).alias_of; }
+    bool stored(ValueId id) const {
+        return value(id).kind == ValueKind::parameter || value(id).kind == ValueKind::cache;
+    }
+    bool readable(ValueId id) const { return stored(root(id)) || live_.contains(root(id)); }
+
+    void define(ValueId id) {
+        if (value(id).kind == ValueKind::cache) {
+            return;  // written in place
+        }
+        CHECK_MESSAGE(defined_.insert(id).second, value(id).name << " is defined twice");
+        if (root(id) == id) {
+            live_.insert(id);
+        } else {
+            CHECK_MESSAGE(readable(id), value(id).name << " shares memory that was freed");
+        }
+    }
+
+    void measure(std::int64_t staging) {
+        std::int64_t activations = 0;
+        std::int64_t communication = staging;
+        for (const ValueId id : live_) {
+            (value(id).kind == ValueKind::gathered ? communication : activations) += value(id).local_bytes;
+        }
+        peak_activations_ = std::max(peak_activations_, activations);
+        peak_communication_ = std::max(peak_communication_, communication);
+    }
+
+    const BlockPlan& block_;
+    std::set<ValueId> defined_;
+    std::set<ValueId> live_;
+    std::int64_t peak_activations_ = 0;
+    std::int64_t peak_communication_ = 0;
+};
+
+void check_values(const Plan& plan, const BlockPlan& block) {
+    const mesh::Mesh& mesh = plan.mesh.refined();
+    for (const Value& value : block.values) {
+        CAPTURE(value.name);
+        CHECK(is_consistent(value.layout));
+        CHECK(divides(value.layout, value.shape, mesh));
+        CHECK(value.local_shape == local_shape(value.layout, value.shape, mesh));
+        CHECK(value.local_bytes == tensor::byte_count(value.local_shape, value.dtype));
+    }
+    for (const Step& step : block.steps) {
+        for (const ValueId id : step.compute ? step.compute->inputs : std::vector<ValueId>{}) {
+            const Value& value = block.values[static_cast<std::size_t>(id)];
+            const model::OpKind kind = plan.graph.blocks[static_cast<std::size_t>(block.block)]
+                                           .ops[static_cast<std::size_t>(step.compute->op)]
+                                           .kind;
+            const bool passes = kind == model::OpKind::add || kind == model::OpKind::scale ||
+                                kind == model::OpKind::split_heads || kind == model::OpKind::merge_heads ||
+                                step.compute->kind != ComputeKind::op;
+            CHECK_MESSAGE((passes || value.layout.pending.empty()), value.name << " is still a partial sum");
+        }
+    }
+}
+
+void check_chain(const Plan& plan) {
+    const Value* carried = nullptr;
+    for (const model::BlockUse& use : plan.sequence) {
+        const BlockPlan& block = plan.blocks[static_cast<std::size_t>(use.block)];
+        if (carried != nullptr) {
+            const Value& input = block.values[static_cast<std::size_t>(block.input.value())];
+            CHECK(input.layout == carried->layout);
+            CHECK(input.shape == carried->shape);
+        }
+        carried = &block.values[static_cast<std::size_t>(block.output)];
+        CHECK(carried->layout.pending.empty());
+    }
+    CHECK(carried->shape.back() == plan.graph.model.vocab);
+}
+
+void check_stored(const Plan& plan) {
+    const mesh::Mesh& mesh = plan.mesh.refined();
+    std::int64_t elements = 0;
+    MemoryPerDevice memory;
+    for (const StoredTensor& stored : plan.stored) {
+        CAPTURE(stored.name);
+        const std::int64_t shards = shard_count(stored.layout, mesh);
+        CHECK(divides(stored.layout, stored.shape, mesh));
+        CHECK(stored.layout.pending.empty());
+        CHECK(stored.bytes == tensor::byte_count(stored.shape, stored.dtype));
+        CHECK(stored.bytes_per_device * shards == stored.bytes);
+        CHECK(stored.replicas * shards == mesh.device_count());
+        const auto instances = std::ssize(stored.layers);
+        if (stored.kind == StoredKind::parameter) {
+            elements += instances * tensor::element_count(stored.shape);
+            memory.parameters += instances * stored.bytes_per_device;
+        } else {
+            memory.cache += instances * stored.bytes_per_device;
+        }
+    }
+    CHECK(elements == model::parameter_count(plan.graph));
+    CHECK(plan.totals.parameters == elements);
+    CHECK(plan.memory.parameters == memory.parameters);
+    CHECK(plan.memory.cache == memory.cache);
+}
+
+/// Collectives of every block of the sequence, one after the other.
+void check_totals(const Plan& plan) {
+    std::map<std::pair<mesh::CollectiveKind, std::vector<std::string>>, std::vector<std::int64_t>> sums;
+    for (const model::BlockUse& use : plan.sequence) {
+        for (const Step& step : plan.blocks[static_cast<std::size_t>(use.block)].steps) {
+            if (step.collective && step.collective->kind != mesh::CollectiveKind::slice) {
+                const CollectiveStep& c = *step.collective;
+                std::vector<std::int64_t>& sum = sums[{c.kind, c.names}];
+                sum.resize(4);
+                sum[0] += 1;
+                sum[1] += c.payload_bytes;
+                sum[2] += c.wire_bytes;
+                sum[3] += c.wire_bytes_total;
+                CHECK(c.group_size == plan.mesh.refined().size(c.axes));
+                CHECK(c.group_size > 1);
+            }
+        }
+    }
+    REQUIRE(plan.collectives.size() == sums.size());
+    for (const CollectiveTotal& total : plan.collectives) {
+        const std::vector<std::int64_t> expected = {total.count, total.payload_bytes, total.wire_bytes,
+                                                    total.wire_bytes_total};
+        CHECK(sums.at({total.kind, total.axes}) == expected);
+    }
+}
+
+void check_plan(const Plan& plan) {
+    for (const BlockPlan& block : plan.blocks) {
+        CAPTURE(block.name);
+        Walk walk(block);
+        walk.run();
+        CHECK((walk.undefined() == 0 || plan.provider.kind != backend::ProviderKind::local));
+        check_values(plan, block);
+        CHECK(plan.memory.activations >= block.peak_activation_bytes);
+        CHECK(plan.memory.communication >= block.peak_communication_bytes);
+    }
+    check_chain(plan);
+    check_stored(plan);
+    check_totals(plan);
+}
+
+}  // namespace
+
+TEST_CASE("every plan of a random job holds together, and the next is the same") {
+    int accepted = 0;
+    int refused = 0;
+    std::set<std::string> codes;
+    for (const std::int64_t devices : {1, 2, 3, 4, 6, 8, 12, 16, 32, 64}) {
+        test::RandomJobs jobs(7, devices);
+        for (int i = 0; i < 60; ++i) {
+            const std::string json = jobs.next();
+            INFO(json);
+            const Job job = read_job(json);
+            diag::Diagnostics diagnostics;
+            const auto plan = make_plan(job, diagnostics);
+            CHECK(plan.has_value() != diagnostics.has_errors());
+            for (const diag::Diagnostic& d : diagnostics.all()) {
+                codes.insert(d.code);
+                CHECK_FALSE(d.message.empty());
+            }
+            if (!plan) {
+                ++refused;
+                continue;
+            }
+            ++accepted;
+            check_plan(*plan);
+            if (i % 4 == 0) {
+                diag::Diagnostics again;
+                CHECK(json_of(*plan) == json_of(make_plan(job, again).value()));
+                CHECK(diagnostics.all().size() == again.all().size());
+            }
+        }
+    }
+    CHECK(accepted > 250);
+    CHECK(refused > 30);
+    for (const char* code : {"SP4001", "SP4003", "SP4004"}) {
+        CHECK_MESSAGE(codes.contains(code), code);
+    }
+}
+
+}  // namespace shardplan::plan

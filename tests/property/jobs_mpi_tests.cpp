@@ -1,0 +1,114 @@
+// For random jobs: what the planner accepts runs, and gives the logits of the unsharded model with exactly the traffic
+// and the memory that the plan states.
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "config/job_reader.h"
+#include "exec/models.h"
+#include "exec/verify.h"
+#include "plan/random_jobs.h"
+#include "property/seed.h"
+#include "report/plan_json.h"
+#include "support/mpi_world.h"
+
+using namespace shardplan;
+
+namespace {
+
+std::string text_of(const exec::RunReport& report) {
+    const exec::Comparison& c = report.comparison;
+    std::string text = fmt::format("logits: {} of {} differ, max |a-b| {:.3g}, relative rms {:.3g}\n", c.failed,
+                                   c.compared, c.max_absolute, c.relative_rms);
+    for (const exec::TrafficCount& row : report.traffic) {
+        text += fmt::format("{}: {} calls for {}, {} bytes for {}\n", mesh::to_string(row.kind), row.counted_calls,
+                            row.predicted_calls, row.counted_bytes, row.predicted_bytes);
+    }
+    for (const exec::MemoryCount& row : report.memory) {
+        text += fmt::format("{}: {} .. {} bytes for {}\n", exec::to_string(row.category), row.lowest, row.highest,
+                            row.predicted);
+    }
+    return text;
+}
+
+plan::Job read_job(const std::string& json) {
+    diag::Diagnostics diagnostics;
+    const auto job = config::read_job({"random", json, ""}, {}, diagnostics);
+    if (!job) {
+        throw std::logic_error(test::text_of(diagnostics));
+    }
+    return *job;
+}
+
+/// Runs jobs until `wanted` were accepted.
+class Runs {
+public:
+    Runs(comm::World& world, std::uint64_t seed) : world_(world), seed_(seed), jobs_(seed, world.size()) {}
+
+    void until(int wanted) {
+        while (accepted_ < wanted) {
+            REQUIRE(accepted_ + refused_ < 20 * wanted);
+            const std::string json = jobs_.next();
+            try {
+                try_job(json);
+            } catch (const std::exception& error) {
+                fmt::print(stderr, "rank {}, seed {}, job {}: {}\n{}\n", world_.rank(), seed_, accepted_ + refused_,
+                           error.what(), json);
+                throw;
+            }
+        }
+        if (world_.rank() == 0) {
+            fmt::print("seed {}: {} random jobs ran on {} ranks, {} were refused, {} collectives of {} kinds\n", seed_,
+                       accepted_, world_.size(), refused_, calls_, kinds_.size());
+        }
+        CHECK(calls_ > accepted_);
+        CHECK(kinds_.size() >= 6);
+    }
+
+private:
+    void try_job(const std::string& json) {
+        const plan::Job job = read_job(json);
+        diag::Diagnostics diagnostics;
+        const auto plan = plan::make_plan(job, diagnostics);
+        CHECK_MESSAGE(plan.has_value() != diagnostics.has_errors(), json);
+        if (!plan) {
+            ++refused_;
+            return;
+        }
+        exec::RunOptions options;
+        options.seed = seed_ + static_cast<std::uint64_t>(accepted_);
+        options.steps = job.workload.mode == model::Mode::decode ? 2 : 1;
+        options.threads = 1;
+        options.poison = true;
+        options.plan_hash = report::plan_hash(*plan);
+        options.kernels = accepted_ % 2 == 0 ? kernels::KernelSet::reference : kernels::KernelSet::onednn;
+        const plan::Plan reference = test::reference_of(job, exec::tokens_needed(*plan, options.steps));
+        const exec::RunReport report = exec::run_and_verify(*plan, reference, world_, options);
+        CHECK_MESSAGE(report.passed, "seed " << seed_ << ", weights " << options.seed << "\n"
+                                             << json << "\n"
+                                             << text_of(report));
+        ++accepted_;
+        for (const exec::TrafficCount& row : report.traffic) {
+            calls_ += row.counted_calls;
+            kinds_[row.kind] += 1;
+        }
+    }
+
+    comm::World& world_;
+    std::uint64_t seed_;
+    test::RandomJobs jobs_;
+    int accepted_ = 0;
+    int refused_ = 0;
+    std::int64_t calls_ = 0;
+    std::map<mesh::CollectiveKind, int> kinds_;
+};
+
+}  // namespace
+
+TEST_CASE("random jobs run as planned") {
+    comm::World& world = test::mpi_world();
+    Runs(world, test::run_seed()).until(world.size() == 8 ? 200 : 100);
+}
