@@ -11,7 +11,8 @@ using test::spec;
 
 namespace {
 
-const char* const mixtral = R"("model_type": "mixtral", "num_hidden_layers": 2, "num_key_value_heads": 4,
+const char* const mixtral = R"("model_type": "mixtral", "hidden_size": 64,
+    "num_attention_heads": 8, "num_hidden_layers": 2, "num_key_value_heads": 4,
     "intermediate_size": 32, "num_local_experts": 8, "num_experts_per_tok": 2)";
 
 struct Case {
