@@ -76,7 +76,8 @@ void parse_level(const std::string& text, ValidateArguments& validate) {
 
 /// The raw words of options that need more than CLI11's conversions.
 struct Raw {
-    std::string mesh, mode, layers, ranks, rank, seed, steps, threads, colour = "auto", output;
+    std::optional<std::string> mesh, mode, layers, ranks, rank, seed, steps, threads;
+    std::string colour = "auto", output;
     std::vector<std::string> formats, levels;
     bool no_verify = false;
 };
@@ -186,30 +187,30 @@ void convert_validate(Arguments& arguments, const Raw& raw) {
 
 void convert(Arguments& arguments, const Raw& raw) {
     constexpr std::int64_t many = std::int64_t{1} << 40;
-    if (!raw.mesh.empty()) {
+    if (raw.mesh) {
         arguments.overrides.mesh = raw.mesh;
     }
-    if (!raw.mode.empty()) {
+    if (raw.mode) {
         arguments.overrides.mode = raw.mode;
     }
-    if (!raw.layers.empty()) {
-        arguments.overrides.layers = parse_count("--layers", raw.layers, 1, 1'000'000);
+    if (raw.layers) {
+        arguments.overrides.layers = parse_count("--layers", *raw.layers, 1, 1'000'000);
     }
-    if (!raw.ranks.empty()) {
-        arguments.ranks = parse_count("--ranks", raw.ranks, 1, many);
+    if (raw.ranks) {
+        arguments.ranks = parse_count("--ranks", *raw.ranks, 1, many);
         arguments.overrides.ranks = arguments.ranks;
     }
-    if (!raw.rank.empty()) {
-        arguments.rank = parse_count("--rank", raw.rank, 0, many);
+    if (raw.rank) {
+        arguments.rank = parse_count("--rank", *raw.rank, 0, many);
     }
-    if (!raw.seed.empty()) {
-        arguments.seed = parse_seed(raw.seed);
+    if (raw.seed) {
+        arguments.seed = parse_seed(*raw.seed);
     }
-    if (!raw.steps.empty()) {
-        arguments.steps = parse_count("--steps", raw.steps, 1, 100'000);
+    if (raw.steps) {
+        arguments.steps = parse_count("--steps", *raw.steps, 1, 100'000);
     }
-    if (!raw.threads.empty()) {
-        arguments.threads = static_cast<int>(parse_count("--threads", raw.threads, 1, 1024));
+    if (raw.threads) {
+        arguments.threads = static_cast<int>(parse_count("--threads", *raw.threads, 1, 1024));
     }
     if (arguments.kernels != "onednn" && arguments.kernels != "reference") {
         throw UsageError(fmt::format("--kernels takes onednn or reference, got '{}'", arguments.kernels));

@@ -55,7 +55,7 @@ ExitCode launch_mpirun(const Arguments& arguments, std::int64_t ranks, int argc,
     std::vector<std::string> options(argv + 1, argv + argc);
     add_looks(options, arguments);
     words.insert(words.end(), options.begin(), options.end());
-    if (shows_progress()) {
+    if (style_for(arguments, Stream::error).colour && shows_progress()) {
         setenv(progress_variable, "1", 1);
     }
     std::vector<char*> pointers;

@@ -137,7 +137,8 @@ private:
         options.save_weights = arguments_.save_weights;
         options.logits_file = arguments_.logits;
         options.threads = threads_per_rank(arguments_, world_);
-        if (world_.rank() == 0 && !arguments_.quiet && shows_progress()) {
+        if (world_.rank() == 0 && !arguments_.quiet && style_for(arguments_, Stream::error).colour &&
+            shows_progress()) {
             options.progress = show_progress;
         }
         if (!arguments_.weights.empty()) {

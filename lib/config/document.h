@@ -50,6 +50,15 @@ struct Document {
     diag::SourceSpan span(std::string_view pointer) const;
     /// The key of `pointer`; as span() where it has none.
     diag::SourceSpan key_span(std::string_view pointer) const;
+
+    /// A range of one of the sources.
+    struct Place {
+        std::size_t source = 0;
+        TextRange range;
+    };
+    /// What span() and key_span() show. @pre sources is not empty
+    Place place(std::string_view pointer) const;
+    Place key_place(std::string_view pointer) const;
 };
 
 /// Line and column (code points) of a range of bytes.
@@ -60,7 +69,8 @@ diag::SourceSpan span_of(const Source& source, TextRange range);
 std::optional<Document> parse_document(std::string_view text, std::string name, diag::Diagnostics& diagnostics,
                                        const Limits& limits = {}, std::string_view root_pointer = "");
 
-/// Gives every diagnostic that has no span yet the place of its pointer in `document`.
+/// Gives every diagnostic that has no span yet the place of its pointer in `document`. One pass over each text, however
+/// many diagnostics there are.
 void attach_spans(diag::Diagnostics& diagnostics, const Document& document);
 
 }  // namespace shardplan::config

@@ -37,6 +37,8 @@ namespace fields {
 inline constexpr std::int64_t most_devices = std::int64_t{1} << 40;
 inline constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
 
+inline constexpr std::size_t most_rules = 1000;
+
 inline constexpr JobField model = {
     "model",
     "The Hugging Face config of the model: a path relative to this file (a config.json or a directory that holds one), "

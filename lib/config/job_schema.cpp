@@ -136,6 +136,7 @@ ordered_json rules_schema() {
     ordered_json list;
     list["type"] = "array";
     list["items"] = rule;
+    list["maxItems"] = fields::most_rules;
     return alternatives(one_of_names(names::rule_sources), list);
 }
 

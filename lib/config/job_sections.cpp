@@ -164,6 +164,13 @@ void read_partition_rules(const ConfigValue& value, plan::Job& job, diag::Diagno
         return;
     }
     job.rule_source = partition::RuleSource::custom;
+    if (value.array()->size() > fields::most_rules) {
+        diagnostics.report(
+            "SP1006",
+            fmt::format("partition_rules has {} rules, the limit is {}", value.array()->size(), fields::most_rules),
+            value.pointer);
+        return;
+    }
     for (const ConfigValue& item : *value.array()) {
         if (auto rule = read_rule(item, diagnostics)) {
             job.custom_rules.push_back(std::move(*rule));

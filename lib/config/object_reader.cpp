@@ -121,11 +121,19 @@ ObjectReader::ObjectReader(const ConfigValue& value, std::vector<std::string> ke
         report_type(value, "an object", diagnostics);
         return;
     }
+    constexpr int most_reported = 50;
+    int unknown = 0;
     for (const auto& [key, member] : *object) {
-        if (!is_annotation(key) && std::find(keys.begin(), keys.end(), key) == keys.end()) {
+        if (!is_annotation(key) && std::find(keys.begin(), keys.end(), key) == keys.end() &&
+            ++unknown <= most_reported) {
             diagnostics.report("SP1004", fmt::format("{} has no key {}", dotted(value.pointer), quoted(key)),
                                member.pointer, suggestion(key, keys));
         }
+    }
+    if (unknown > most_reported) {
+        diagnostics.report("SP1004",
+                           fmt::format("{} has {} more unknown keys", dotted(value.pointer), unknown - most_reported),
+                           value.pointer);
     }
 }
 

@@ -35,7 +35,7 @@ struct RunOptions {
     std::function<void(std::string_view)> progress = {};
 };
 
-/// Longest time over the ranks for one kind of step, summed over the measured steps of the model.
+/// What a run found. Numbers are over all ranks and known to all of them, unless they say otherwise.
 struct RunReport {
     bool passed = false;                     ///< everything below is as it should be; the same on all ranks
     std::vector<diag::Diagnostic> problems;  ///< of checkpoint and tokens; then nothing was run

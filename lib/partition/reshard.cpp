@@ -10,9 +10,6 @@
 #include "partition/reshard_moves.h"
 
 namespace shardplan::partition {
-
-using mesh::CollectiveKind;
-
 namespace {
 
 struct LayoutHash {
@@ -24,6 +21,24 @@ struct PairHash {
         return hash_value(pair.first) * 31 + hash_value(pair.second);
     }
 };
+
+/// Neighbouring slices of one dimension are one slice over the longer list of axes.
+void merge_slices(std::vector<ReshardStep>& steps) {
+    std::vector<ReshardStep> merged;
+    for (const ReshardStep& step : steps) {
+        const bool joins = !merged.empty() && step.kind == mesh::CollectiveKind::slice &&
+                           merged.back().kind == mesh::CollectiveKind::slice && merged.back().dim == step.dim;
+        if (joins) {
+            for (int i = 0; i < step.axes.size(); ++i) {
+                merged.back().axes.push_back(step.axes[i]);
+            }
+            merged.back().after = step.after;
+        } else {
+            merged.push_back(step);
+        }
+    }
+    steps = std::move(merged);
+}
 
 struct Node {
     double cost = 0.0;
@@ -37,11 +52,12 @@ struct Node {
 class Search {
 public:
     Search(const mesh::Mesh& mesh, const Layout& from, const Layout& to) : mesh_(mesh), to_(to) {
-        add(from, 0.0, 0, -1, ReshardStep{.kind = CollectiveKind::slice, .axes = {}, .after = from});
+        add(from, 0.0, 0, -1, ReshardStep{.kind = mesh::CollectiveKind::slice, .axes = {}, .after = from});
     }
 
-    ReshardPath run() {
-        while (!queue_.empty()) {
+    /// Settles at most `budget` layouts and takes what it used from it; without a result when that was not enough.
+    std::optional<ReshardPath> run(std::int64_t& budget) {
+        while (!queue_.empty() && budget > 0) {
             const auto [cost, collectives, index] = queue_.top();
             queue_.pop();
             Node& node = nodes_[static_cast<std::size_t>(index)];
@@ -49,19 +65,17 @@ public:
                 continue;
             }
             node.done = true;
+            --budget;
             const Layout current = node.step.after;
             if (current == to_) {
                 return trace(index);
             }
-            if (++expanded_ > most_expanded) {
-                return direct_path();
-            }
             for (const Move& move : reshard_moves(mesh_, current, to_)) {
-                const int extra = move.step.kind == CollectiveKind::slice ? 0 : 1;
+                const int extra = move.step.kind == mesh::CollectiveKind::slice ? 0 : 1;
                 add(move.step.after, cost + move.wire_per_byte, collectives + extra, index, move.step);
             }
         }
-        return {};  // unreachable: gathering everything and slicing always leads to the target
+        return std::nullopt;  // the budget: gathering everything and slicing always leads to the target
     }
 
 private:
@@ -79,29 +93,6 @@ private:
         queue_.emplace(cost, collectives, it->second);
     }
 
-    /// For layouts too many axes apart to search: finish the sums, gather what is not in place, slice. Always possible.
-    ReshardPath direct_path() const {
-        ReshardPath path;
-        Layout current = nodes_.front().step.after;
-        for (bool moved = true; moved && !(current == to_);) {
-            moved = false;
-            for (const CollectiveKind kind :
-                 {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::slice}) {
-                for (const Move& move : reshard_moves(mesh_, current, to_)) {
-                    if (!moved && move.step.kind == kind) {
-                        path.steps.push_back(move.step);
-                        path.wire_per_byte += move.wire_per_byte;
-                        path.collectives += kind == CollectiveKind::slice ? 0 : 1;
-                        current = move.step.after;
-                        moved = true;
-                    }
-                }
-            }
-        }
-        merge_slices(path.steps);
-        return path;
-    }
-
     ReshardPath trace(int index) const {
         ReshardPath path;
         const Node& last = nodes_[static_cast<std::size_t>(index)];
@@ -116,41 +107,51 @@ private:
         return path;
     }
 
-    /// Neighbouring slices of one dimension are one slice over the longer list of axes.
-    static void merge_slices(std::vector<ReshardStep>& steps) {
-        std::vector<ReshardStep> merged;
-        for (const ReshardStep& step : steps) {
-            const bool joins = !merged.empty() && step.kind == CollectiveKind::slice &&
-                               merged.back().kind == CollectiveKind::slice && merged.back().dim == step.dim;
-            if (joins) {
-                for (int i = 0; i < step.axes.size(); ++i) {
-                    merged.back().axes.push_back(step.axes[i]);
-                }
-                merged.back().after = step.after;
-            } else {
-                merged.push_back(step);
-            }
-        }
-        steps = std::move(merged);
-    }
-
-    static constexpr int most_expanded = 4000;
     using Entry = std::tuple<double, int, int>;
     const mesh::Mesh& mesh_;
     Layout to_;
-    int expanded_ = 0;
     std::vector<Node> nodes_;
     std::unordered_map<Layout, int, LayoutHash> index_;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
 };
 
+/// Sums, gathers what lies differently, cuts as wanted: a path that always exists and needs no search.
+ReshardPath direct_path(const mesh::Mesh& mesh, const Layout& from, const Layout& to) {
+    ReshardPath path;
+    Layout current = from;
+    const auto rank_of = [&](const ReshardStep& step) {
+        switch (step.kind) {
+            case mesh::CollectiveKind::all_reduce: return step.after.pending == to.pending ? 3 : 0;
+            case mesh::CollectiveKind::all_gather: return to[step.dim].starts_with(step.after[step.dim]) ? 2 : 0;
+            case mesh::CollectiveKind::slice: return to[step.dim].starts_with(step.after[step.dim]) ? 1 : 0;
+            default: return 0;
+        }
+    };
+    while (!(current == to)) {
+        const std::vector<Move> moves = reshard_moves(mesh, current, to);
+        const auto next = std::max_element(moves.begin(), moves.end(), [&](const Move& a, const Move& b) {
+            return rank_of(a.step) < rank_of(b.step);
+        });
+        path.steps.push_back(next->step);
+        path.wire_per_byte += next->wire_per_byte;
+        path.collectives += next->step.kind == mesh::CollectiveKind::slice ? 0 : 1;
+        current = next->step.after;
+    }
+    merge_slices(path.steps);
+    return path;
+}
+
 }  // namespace
 
 struct Resharder::Cache {
+    std::int64_t budget = 0;
     std::unordered_map<std::pair<Layout, Layout>, ReshardPath, PairHash> paths;
 };
 
-Resharder::Resharder(mesh::Mesh mesh) : mesh_(std::move(mesh)), cache_(std::make_unique<Cache>()) {}
+Resharder::Resharder(mesh::Mesh mesh, std::int64_t search_budget)
+    : mesh_(std::move(mesh)), cache_(std::make_unique<Cache>()) {
+    cache_->budget = search_budget;
+}
 Resharder::~Resharder() = default;
 Resharder::Resharder(Resharder&&) noexcept = default;
 Resharder& Resharder::operator=(Resharder&&) noexcept = default;
@@ -163,8 +164,13 @@ const ReshardPath* Resharder::path(const Layout& from, const Layout& to) {
     if (it != cache_->paths.end()) {
         return &it->second;
     }
-    ReshardPath found = from == to ? ReshardPath{} : Search(mesh_, from, to).run();
-    return &cache_->paths.emplace(std::pair{from, to}, std::move(found)).first->second;
+    std::optional<ReshardPath> found;
+    if (from == to) {
+        found.emplace();
+    } else if (!(found = Search(mesh_, from, to).run(cache_->budget))) {
+        found = direct_path(mesh_, from, to);
+    }
+    return &cache_->paths.emplace(std::pair{from, to}, std::move(*found)).first->second;
 }
 
 std::int64_t permute_source(const Layout& from, const Layout& to, const mesh::Mesh& mesh, std::int64_t rank) {

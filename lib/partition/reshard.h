@@ -33,7 +33,13 @@ struct ReshardPath {
 /// Finds and remembers paths on one mesh. Paths do not depend on the tensor's shape.
 class Resharder {
 public:
-    explicit Resharder(mesh::Mesh mesh);
+    /// Layouts that the searches of a plan may settle. Meshes with few axes need some thousands; one with 15 axes on
+    /// several dimensions would need hours.
+    static constexpr std::int64_t default_budget = 300'000;
+
+    /// When the budget is used up, paths are direct (sum, gather, slice) and no longer those with the fewest bytes.
+    /// The same queries in the same order give the same paths in every run.
+    explicit Resharder(mesh::Mesh mesh, std::int64_t search_budget = default_budget);
     ~Resharder();
     Resharder(Resharder&&) noexcept;
     Resharder& operator=(Resharder&&) noexcept;

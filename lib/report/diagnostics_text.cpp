@@ -152,7 +152,8 @@ void write_diagnostic_text(std::ostream& out, const Diagnostic& diagnostic, cons
     if (span) {
         const auto source = sources.find(span->file);
         const auto line = source == sources.end() ? std::nullopt : line_of(source->second, span->line);
-        if (line) {
+        constexpr std::size_t longest_line = std::size_t{1} << 20;  // a longer one tells nobody anything
+        if (line && line->size() <= longest_line) {
             write_source(out, *span, *line, look, style);
         }
     }

@@ -179,6 +179,19 @@ TEST_CASE("random reshards end in exactly the target") {
     }
 }
 
+TEST_CASE("paths without a search, when the budget is used up, end in exactly the target as well") {
+    test::Random random(13);
+    for (int m = 0; m < 200; ++m) {
+        const mesh::Mesh mesh = test::random_mesh(random, 64);
+        Resharder resharder(mesh, m % 2 == 0 ? 0 : 40);
+        for (int i = 0; i < 10; ++i) {
+            const test::ReshardCase c = test::random_reshard(random, mesh);
+            INFO(c.text());
+            check_case(c, resharder);
+        }
+    }
+}
+
 TEST_CASE("paths do not depend on what was asked before") {
     test::Random random(12);
     const mesh::Mesh mesh = mesh_of("a=2,b=3,c=2");
