@@ -37,7 +37,9 @@ namespace fields {
 inline constexpr std::int64_t most_devices = std::int64_t{1} << 40;
 inline constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
 
+inline constexpr std::size_t most_values = 250'000;  ///< of the whole job
 inline constexpr std::size_t most_rules = 1000;
+inline constexpr std::size_t longest_axis_name = 128;
 
 inline constexpr JobField model = {
     "model",

@@ -113,7 +113,9 @@ std::optional<JobSource> open_job(const std::string& path, diag::Diagnostics& di
 
 std::optional<plan::Job> read_job(const JobSource& source, const Overrides& overrides, diag::Diagnostics& diagnostics,
                                   std::vector<Document>* documents) {
-    auto document = parse_document(source.text, source.name, diagnostics);
+    Limits limits;
+    limits.values = fields::most_values;
+    auto document = parse_document(source.text, source.name, diagnostics, limits);
     if (!document) {
         return std::nullopt;
     }

@@ -77,6 +77,7 @@ ordered_json object_of(std::initializer_list<std::pair<JobField, ordered_json>> 
 ordered_json mesh_schema() {
     ordered_json axes;
     axes["type"] = "object";
+    axes["propertyNames"]["maxLength"] = fields::longest_axis_name;
     axes["properties"]["$schema"] = ordered_json::object();
     axes["properties"]["$comment"] = ordered_json::object();
     ordered_json wildcard;

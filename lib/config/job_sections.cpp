@@ -117,6 +117,12 @@ void read_mesh(const ConfigValue& value, std::optional<std::int64_t> ranks, plan
         if (is_annotation(name)) {
             continue;
         }
+        if (name.size() > fields::longest_axis_name) {
+            diagnostics.report("SP3001",
+                               fmt::format("the name of a mesh axis has {} bytes, the limit is {}", name.size(),
+                                           fields::longest_axis_name),
+                               size_value.pointer);
+        }
         const auto size = read_integer(size_value, fields::axes.lowest, fields::axes.highest, diagnostics);
         axes.push_back({name, size.value_or(1)});
         wildcard = wildcard || size == -1;
@@ -166,7 +172,7 @@ void read_partition_rules(const ConfigValue& value, plan::Job& job, diag::Diagno
     job.rule_source = partition::RuleSource::custom;
     if (value.array()->size() > fields::most_rules) {
         diagnostics.report(
-            "SP1006",
+            "SP1009",
             fmt::format("partition_rules has {} rules, the limit is {}", value.array()->size(), fields::most_rules),
             value.pointer);
         return;

@@ -67,7 +67,8 @@ private:
         const std::uint64_t file_size = std::filesystem::file_size(path_, error);
         std::ifstream file(path_, std::ios::binary);
         if (error || !file) {
-            fail(error ? error.message() : "cannot be opened");
+            diagnostics_.report(
+                "SP1001", fmt::format("cannot read {}: {}", path_, error ? error.message() : "it cannot be opened"));
             return std::nullopt;
         }
         std::array<char, length_bytes> prefix{};

@@ -57,6 +57,25 @@ struct Excerpt {
     std::string before, at, behind;
 };
 
+/// At most `bytes` of the end, or of the beginning, of `text`; characters stay whole.
+std::string_view tail_of(std::string_view text, std::size_t bytes) {
+    text.remove_prefix(text.size() - std::min(bytes, text.size()));
+    while (!text.empty() && (static_cast<unsigned char>(text.front()) & 0xc0U) == 0x80U) {
+        text.remove_prefix(1);
+    }
+    return text;
+}
+
+std::string_view head_of(std::string_view text, std::size_t bytes) {
+    if (text.size() <= bytes) {
+        return text;
+    }
+    while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0U) == 0x80U) {
+        --bytes;
+    }
+    return text.substr(0, bytes);
+}
+
 Excerpt excerpt_of(std::string_view line, const diag::SourceSpan& span, int width, std::string_view ellipsis) {
     std::string flat(line);
     std::replace(flat.begin(), flat.end(), '\t', ' ');
@@ -66,8 +85,10 @@ Excerpt excerpt_of(std::string_view line, const diag::SourceSpan& span, int widt
     const std::size_t end = one_line                    ? bytes_of(text, span.end_column - 1)
                             : span.end_line > span.line ? text.size()
                                                         : std::min(begin + 1, text.size());
-    Excerpt excerpt{printable(text.substr(0, begin)), printable(text.substr(begin, end - begin)),
-                    printable(text.substr(end))};
+    const std::size_t enough = 8 * static_cast<std::size_t>(width);  // more than fits, and folding it takes time
+    Excerpt excerpt{printable(tail_of(text.substr(0, begin), enough)),
+                    printable(head_of(text.substr(begin, end - begin), enough)),
+                    printable(head_of(text.substr(end), enough))};
     while (display_width(excerpt.before) > width / 2) {
         excerpt.before = fmt::format("{}{}", ellipsis, wrap(excerpt.before, width / 2 - 3).back());
     }
@@ -152,7 +173,7 @@ void write_diagnostic_text(std::ostream& out, const Diagnostic& diagnostic, cons
     if (span) {
         const auto source = sources.find(span->file);
         const auto line = source == sources.end() ? std::nullopt : line_of(source->second, span->line);
-        constexpr std::size_t longest_line = std::size_t{1} << 20;  // a longer one tells nobody anything
+        constexpr std::size_t longest_line = std::size_t{1} << 17;  // a longer one tells nobody anything
         if (line && line->size() <= longest_line) {
             write_source(out, *span, *line, look, style);
         }

@@ -114,6 +114,7 @@ const std::vector<Row> bad = {
     {"/mesh/axes/tp", "true"},
     {"/mesh/axes/tp", "2.5"},
     {"/mesh/axes/tp", "1099511627777"},
+    {"/mesh/axes", "{\"" + std::string(129, 'a') + "\": 1}"},
     {"/mesh/devices", "0"},
     {"/mesh/devices", "null"},
     {"/mesh/shape", "[1]"},

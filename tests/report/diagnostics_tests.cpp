@@ -55,6 +55,17 @@ TEST_CASE("long lines lose their far ends") {
     CHECK(text_of(at(1, 1, 1, 900), source, {false, true, 80}).find("a...\n") != std::string::npos);
 }
 
+TEST_CASE("characters of long lines stay whole, and lines without end are not shown") {
+    std::string source;
+    for (int i = 0; i < 3000; ++i) {
+        source += "\xe2\x82\xac";
+    }
+    const std::string text = text_of(at(1, 1500, 1, 1502), source, {false, false, 80});
+    CHECK(text.find("\xef\xbf\xbd") == std::string::npos);
+    CHECK(text.find("\xe2\x82\xac") != std::string::npos);
+    CHECK(text_of(at(1, 5, 1, 6), std::string(200'000, 'a')).find("aaaa") == std::string::npos);
+}
+
 TEST_CASE("a diagnostic without a place") {
     diag::Diagnostic diagnostic{"SP4006", diag::Severity::warning, "bad\x1b\nname", "/mesh/axes/1", "", std::nullopt};
     CHECK(text_of(diagnostic, "") == "warning: bad\\x1b\\x0aname [SP4006]\n  at mesh.axes[1]\n");
