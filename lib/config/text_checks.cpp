@@ -77,6 +77,9 @@ std::optional<TextProblem> check_text(std::string_view text) {
                            fmt::format("the text is {}, not UTF-8", encoding),
                            fmt::format("convert it: iconv -f {} -t UTF-8", encoding)};
     }
+    if (text.starts_with("\xef\xbb\xbf"sv)) {  // the parser would skip it, and places would be off by it
+        return TextProblem{{0, 3}, "the text begins with two byte order marks", "remove them"};
+    }
     const std::size_t start = text.find_first_not_of(" \t\r\n");
     if (start == std::string_view::npos) {
         return TextProblem{{0, 0},

@@ -12,9 +12,10 @@
 namespace shardplan::model {
 
 struct ConfigValue {
+    struct Member;
     using Array = std::vector<ConfigValue>;
     /// In document order; keys are unique (the reader refuses duplicates).
-    using Object = std::vector<std::pair<std::string, ConfigValue>>;
+    using Object = std::vector<Member>;
 
     /// An integer literal that does not fit in 64 bits is kept as Huge with its text.
     struct Huge {
@@ -36,6 +37,13 @@ struct ConfigValue {
     const ConfigValue* find(std::string_view key) const;
     /// "null", "boolean", "integer", "number", "string", "array" or "object": for messages.
     std::string_view type_name() const;
+};
+
+/// Not a std::pair, which would need the complete type of its second already within the class.
+struct ConfigValue::Member {
+    Member(std::string key, ConfigValue value) : first(std::move(key)), second(std::move(value)) {}
+    std::string first;
+    ConfigValue second;
 };
 
 }  // namespace shardplan::model

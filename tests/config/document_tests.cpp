@@ -39,6 +39,7 @@ struct BrokenText {
 const std::vector<BrokenText> broken_texts = {
     {"", "SP1002 1:1 the file is empty"},
     {" \n ", "SP1002 1:1 the file holds only white space"},
+    {"\xef\xbb\xbf\xef\xbb\xbf[[][]]", "SP1002 1:1 the text begins with two byte order marks"},
     {"{\n  \"a\": 1,\n}", "SP1002 2:9 trailing comma before '}'"},
     {"[1, 2, ]", "SP1002 1:6 trailing comma before ']'"},
     {"{ // small\n}", "SP1002 1:3 comments are not allowed in JSON"},
