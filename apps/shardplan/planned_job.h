@@ -21,6 +21,8 @@ struct PlannedJob {
 };
 
 PlannedJob plan_job(const Arguments& arguments);
+/// Only checked: `plan` stays absent.
+PlannedJob check_job(const config::JobSource& source, const config::Overrides& overrides);
 /// The same from a text already at hand (standard input, sent by rank 0).
 PlannedJob plan_job(const config::JobSource& source, const config::Overrides& overrides);
 

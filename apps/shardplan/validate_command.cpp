@@ -69,7 +69,7 @@ private:
             if (file == "-") {
                 source->directory = std::filesystem::path(options_.stdin_name).parent_path().string();
             }
-            planned = plan_job(*source, arguments_.overrides);
+            planned = check_job(*source, arguments_.overrides);
         } else {
             unreadable_ = true;
         }

@@ -129,6 +129,16 @@ std::vector<std::string> refusals(ProviderKind kind, ProviderCompat compat, cons
 std::vector<std::string> remarks(ProviderKind kind, ProviderCompat compat, const model::ModelSpec& model,
                                  const ProviderConditions& conditions) {
     std::vector<std::string> result;
+    if (kind == ProviderKind::local && conditions.context_parallel > 1) {
+        result.push_back(
+            fmt::format("Megatron's DotProductAttention refuses context parallelism (here the keys are cut over {} "
+                        "devices); this planner's local attention can do it",
+                        conditions.context_parallel));
+    }
+    if (kind == ProviderKind::local && model.attention.alibi) {
+        result.emplace_back(
+            "Megatron's DotProductAttention takes no attention bias (here ALiBi); this planner's local attention does");
+    }
     const bool rms = model.norm.kind == model::NormKind::rms;
     const std::string_view norm = make_provider(kind, compat)->layer_norm(rms, false);
     if (norm != "WrappedTorchNorm") {

@@ -60,7 +60,8 @@ struct ProviderConditions {
     std::int64_t tensor_parallel = 1;  ///< devices over which heads are cut
     /// The residual stream is cut over those devices by tokens (sequence parallelism), or can be.
     bool sequence_parallel = false;
-    bool tokens_divisible = true;  ///< tokens of a step are a multiple of tensor_parallel
+    bool tokens_divisible = true;       ///< tokens of a step are a multiple of tensor_parallel
+    std::int64_t context_parallel = 1;  ///< devices over which the sequence of keys is cut
 };
 
 struct ProviderDecision {
@@ -73,7 +74,8 @@ struct ProviderDecision {
 std::vector<std::string> refusals(ProviderKind kind, ProviderCompat compat, const model::ModelSpec& model,
                                   const ProviderConditions& conditions);
 
-/// What upstream would refuse and our kernels can do: the plan is good, but it is not one for Megatron (2.7 row 33).
+/// What upstream would refuse and our kernels can do: the plan is good, but it is not one for Megatron (2.7 rows 33,
+/// 35).
 std::vector<std::string> remarks(ProviderKind kind, ProviderCompat compat, const model::ModelSpec& model,
                                  const ProviderConditions& conditions);
 

@@ -62,7 +62,15 @@ inline constexpr JobField backend = {
 inline constexpr JobField workload = {"workload", "What the model is asked to do in one step.", "{}",
                                       R"({"mode": "decode", "batch_size": 8, "sequence_length": 4095})"};
 inline constexpr JobField options = {"options", "How strictly, and by whose rules, the job is planned.", "{}", ""};
-inline constexpr std::array job = {model, mesh, partition_axis, partition_rules, backend, workload, options};
+inline constexpr JobField device_memory = {"device_memory",
+                                           "Memory of a device: bytes, or text such as \"80GB\" (10^9) or \"79.5GiB\" "
+                                           "(2^30). A plan that needs more is refused.",
+                                           "",
+                                           R"("80GB")",
+                                           1,
+                                           std::int64_t{1} << 60};
+inline constexpr std::array job = {model,   mesh,     partition_axis, partition_rules,
+                                   backend, workload, options,        device_memory};
 
 inline constexpr JobField axes = {
     "axes", "Axis name to size, in order: the last axis varies fastest with the rank. One size may be -1.",

@@ -74,6 +74,7 @@ void read_sections(const ObjectReader& reader, plan::Job& job, diag::Diagnostics
     section("partition_rules", read_partition_rules);
     section("backend", read_backend);
     section("workload", read_workload);
+    section("device_memory", read_device_memory);
 }
 
 void read_root(const ConfigValue& root, const JobSource& source, const Overrides& overrides, plan::Job& job,

@@ -158,6 +158,13 @@ ordered_json workload_schema() {
                       {fields::dtype, one_of_names(names::dtypes)}});
 }
 
+ordered_json memory_schema() {
+    ordered_json text;
+    text["type"] = "string";
+    text["pattern"] = R"(^[0-9]+(\.[0-9]+)? *([KMGT]i?)?B$)";
+    return alternatives(integer(fields::device_memory), text);
+}
+
 ordered_json options_schema() {
     return object_of({{fields::indivisible, one_of_names(names::indivisible)},
                       {fields::kv_heads, one_of_names(names::kv_heads)},
@@ -190,7 +197,8 @@ std::string job_schema() {
                                         {fields::partition_rules, rules_schema()},
                                         {fields::backend, backend},
                                         {fields::workload, workload_schema()},
-                                        {fields::options, options_schema()}});
+                                        {fields::options, options_schema()},
+                                        {fields::device_memory, memory_schema()}});
     ordered_json schema;
     schema["$schema"] = "http://json-schema.org/draft-07/schema#";
     schema["title"] = "shardplan job";

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <span>
 #include <string>
 #include <string_view>
@@ -194,6 +197,37 @@ void read_backend(const ConfigValue& value, plan::Job& job, diag::Diagnostics& d
         return;
     }
     job.provider = one_of<backend::ProviderChoice>(*provider, names::providers, diagnostics).value_or(job.provider);
+}
+
+void read_device_memory(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
+    constexpr std::int64_t most = fields::device_memory.highest;
+    if (value.string() == nullptr) {
+        job.device_memory = read_integer(value, fields::device_memory.lowest, most, diagnostics);
+        return;
+    }
+    static constexpr auto units = std::to_array<std::pair<std::string_view, double>>({{"B", 1.0},
+                                                                                      {"KB", 1e3},
+                                                                                      {"MB", 1e6},
+                                                                                      {"GB", 1e9},
+                                                                                      {"TB", 1e12},
+                                                                                      {"KiB", 0x1p10},
+                                                                                      {"MiB", 0x1p20},
+                                                                                      {"GiB", 0x1p30},
+                                                                                      {"TiB", 0x1p40}});
+    const std::string& text = *value.string();
+    double number = 0.0;
+    const char* last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, number, std::chars_format::fixed);
+    std::string_view unit(end, static_cast<std::size_t>(last - end));
+    unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
+    for (const auto& [name, factor] : units) {
+        const double bytes = std::floor(number * factor);
+        if (error == std::errc{} && unit == name && bytes >= 1.0 && bytes <= static_cast<double>(most)) {
+            job.device_memory = static_cast<std::int64_t>(bytes);
+            return;
+        }
+    }
+    report_type(value, R"(bytes as an integer, or text such as "80GB" or "79.5GiB")", diagnostics);
 }
 
 void read_workload(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {

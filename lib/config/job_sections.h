@@ -19,6 +19,8 @@ void read_partition_axis(const model::ConfigValue& value, plan::Job& job, diag::
 void read_partition_rules(const model::ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics);
 void read_backend(const model::ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics);
 /// Leaves job.workload.dtype alone when the section does not name one.
+/// Bytes as an integer, or text such as "80GB" (10^9) or "79.5GiB" (2^30).
+void read_device_memory(const model::ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics);
 void read_workload(const model::ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics);
 
 }  // namespace shardplan::config

@@ -143,7 +143,8 @@ bool fill_wildcard(std::vector<Axis>& axes, std::optional<std::int64_t> devices,
     const auto wildcard = std::find_if(axes.begin(), axes.end(), is_wildcard);
     const std::string at = pointer + "/" + diag::escape_pointer(wildcard->name);
     if (count > 1) {
-        diagnostics.report("SP3002", fmt::format("only one axis may be -1, got {} in {}", count, describe(axes)), at);
+        diagnostics.report("SP3002", fmt::format("only one axis may be -1, got {} in {}", count, describe(axes)), at,
+                           "write the sizes of all axes but one");
         return false;
     }
     if (!devices) {
@@ -163,11 +164,26 @@ bool fill_wildcard(std::vector<Axis>& axes, std::optional<std::int64_t> devices,
             fmt::format(
                 "axis '{}' cannot be filled: {} devices are not a multiple of {}, the product of the other axes",
                 wildcard->name, *devices, product),
-            at);
+            at,
+            fmt::format("numbers of devices that work are {}, {}, ...",
+                        std::max<std::int64_t>(1, *devices / product) * product, (*devices / product + 1) * product));
         return false;
     }
     wildcard->size = *devices / product;
     return true;
+}
+
+/// One axis changed so that the product becomes `devices`.
+std::string other_sizes(const Mesh& mesh, std::int64_t devices) {
+    std::string text;
+    for (const Axis& axis : mesh.axes()) {
+        const std::int64_t others = mesh.device_count() / axis.size;
+        if (devices % others == 0) {
+            text += fmt::format("{}{}={}", text.empty() ? "" : " or ", axis.name, devices / others);
+        }
+    }
+    return text.empty() ? fmt::format("this mesh needs devices = {}", mesh.device_count())
+                        : fmt::format("set {}, or devices to {}", text, mesh.device_count());
 }
 
 }  // namespace
@@ -198,7 +214,7 @@ std::optional<Mesh> make_mesh(const std::vector<Axis>& axes, std::optional<std::
         diagnostics.report(
             "SP3003",
             fmt::format("mesh {} has {} devices, but {} are given", describe(filled), mesh.device_count(), *devices),
-            pointer);
+            pointer, other_sizes(mesh, *devices));
         return std::nullopt;
     }
     return mesh;

@@ -5,6 +5,7 @@
 
 #include "base/spelling.h"
 #include "model/families/family.h"
+#include "model/quantization_fields.h"
 #include "model/unsupported.h"
 
 namespace shardplan::model {
@@ -115,7 +116,8 @@ void add_ignored_names(ModelSpec& model) {
     model.names.ignored.push_back(pattern + R"(\.weight)");
 }
 
-void add_notes(const ConfigValue& config, const Source& source, ModelSpec& model) {
+/// False after an error.
+bool add_notes(const ConfigValue& config, const Source& source, diag::Diagnostics& diagnostics, ModelSpec& model) {
     if (!source.nested_key.empty()) {
         model.notes.push_back(fmt::format(
             "only the text decoder ({}) is planned; other parts of the model are left out", source.nested_key));
@@ -132,8 +134,9 @@ void add_notes(const ConfigValue& config, const Source& source, ModelSpec& model
         model.notes.push_back(
             fmt::format("quantization_config ({}) is not applied: weights count in the workload's dtype",
                         method != nullptr ? describe(*method) : "no quant_method"));
-        return;
+        return read_quantization(*quantization, diagnostics, model.quantization);
     }
+    return true;
 }
 
 }  // namespace
@@ -175,8 +178,8 @@ std::optional<ModelSpec> read_model(const ConfigValue& config, diag::Diagnostics
     family->read(fields, model);
     read_dtype(fields, config, model);
     add_ignored_names(model);
-    add_notes(config, source, model);
-    return fields.ok() ? std::optional<ModelSpec>(std::move(model)) : std::nullopt;
+    const bool quantization_good = add_notes(config, source, diagnostics, model);
+    return fields.ok() && quantization_good ? std::optional<ModelSpec>(std::move(model)) : std::nullopt;
 }
 
 }  // namespace shardplan::model

@@ -199,7 +199,8 @@ Ask ActivationSpecs::make(TensorRole role, const tensor::Shape& shape) {
         if (shared) {
             const auto axes = placer_.existing_axes(dim.entry, role_name(role));
             const std::int64_t devices = placer_.size_of(axes);
-            dim.units = dim.units % devices == 0 || devices % dim.units == 0 ? devices : dim.units;
+            dim.reported = dim.units % devices != 0 && devices % dim.units != 0;
+            dim.units = dim.reported ? dim.units : devices;
         }
     }
     const partition::PartitionSpec spec = placer_.place(role_name(role), dims);
@@ -212,6 +213,16 @@ const Ask& ActivationSpecs::ask(TensorRole role, const tensor::Shape& shape) {
     std::pair key(role, shape);
     const auto it = asks_.find(key);
     return it != asks_.end() ? it->second : asks_.emplace(std::move(key), make(role, shape)).first->second;
+}
+
+mesh::AxisSet ActivationSpecs::axes_used() const {
+    mesh::AxisSet used;
+    for (const auto& [key, ask] : asks_) {
+        for (int d = 0; d < ask.layout.rank; ++d) {
+            used = used | ask.layout[d].set();
+        }
+    }
+    return used;
 }
 
 std::vector<ActivationSpec> ActivationSpecs::described() const {

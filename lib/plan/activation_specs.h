@@ -34,6 +34,9 @@ public:
     /// graph.
     const Ask& ask(model::TensorRole role, const tensor::Shape& shape);
 
+    /// The refined axes of every ask made so far, hints included.
+    mesh::AxisSet axes_used() const;
+
     /// Every ask made so far, for the plan: name, spec, reason.
     std::vector<ActivationSpec> described() const;
 

@@ -40,6 +40,7 @@ struct Job {
     std::vector<partition::ParameterRule> custom_rules;  ///< when rule_source is custom
     backend::ProviderChoice provider = backend::ProviderChoice::automatic;
     model::Workload workload;
+    std::optional<std::int64_t> device_memory;  ///< bytes a device has; a plan that needs more is refused
     Options options;
 };
 

@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+
+#include "plan/checks/size_hints.h"
 
 namespace shardplan::plan {
 
@@ -11,17 +14,6 @@ using partition::Phase;
 using partition::Semantic;
 
 namespace {
-
-/// Devices counts that work: divisors of the query heads that divide the kv heads or are a multiple of them.
-std::string working_sizes(std::int64_t heads, std::int64_t kv_heads) {
-    std::vector<std::int64_t> sizes;
-    for (std::int64_t n = 1; n <= heads && sizes.size() < 24; ++n) {
-        if (heads % n == 0 && (kv_heads % n == 0 || n % kv_heads == 0)) {
-            sizes.push_back(n);
-        }
-    }
-    return fmt::format("{}", fmt::join(sizes, ", "));
-}
 
 /// Where the running product of the axes passes `kv_heads`: the axis and the size at which to split it.
 bool add_split(const Job& job, const partition::SpecEntry& axes, std::int64_t kv_heads,
@@ -65,6 +57,7 @@ std::map<std::string, std::vector<std::int64_t>> kv_head_splits(const Job& job, 
     if (job.workload.mode == model::Mode::decode) {
         phases.push_back(Phase::decode);
     }
+    std::set<partition::SpecEntry> refused;
     for (const Phase phase : phases) {
         const partition::ResolvedEntry entry = job.partition_axis.resolve(Semantic::kv_head, phase);
         const partition::SpecEntry axes = placer.existing_axes(entry, "key");
@@ -72,15 +65,17 @@ std::map<std::string, std::vector<std::int64_t>> kv_head_splits(const Job& job, 
         if (kv_heads % devices == 0 || (devices % kv_heads == 0 && add_split(job, axes, kv_heads, splits))) {
             continue;
         }
+        if (!refused.insert(axes).second) {
+            continue;
+        }
         const bool drop = job.options.indivisible == Indivisible::drop;
-        diagnostics.report(
-            drop ? "SP4004" : "SP4007",
-            fmt::format("num_key_value_heads {} can neither be cut over nor shared evenly by {} {}{}", kv_heads,
-                        entry.field, describe_axes(axes, job.mesh),
-                        drop ? "; the entry of key and value becomes None" : ""),
-            entry.pointer,
-            fmt::format("sizes that work with {} query heads: {}", heads, working_sizes(heads, kv_heads)));
-        return splits;
+        diagnostics.report(drop ? "SP4004" : "SP4007",
+                           fmt::format("num_key_value_heads {} can neither be cut over nor shared evenly by {} {}{}",
+                                       kv_heads, entry.field, describe_axes(axes, job.mesh),
+                                       drop ? "; the entry of key and value becomes None" : ""),
+                           placer.pointer_of(entry),
+                           fmt::format("sizes that work with {} query heads and all else that these axes cut: {}",
+                                       heads, fmt::join(working_sizes(job, axes, heads), ", ")));
     }
     return splits;
 }

@@ -104,8 +104,10 @@ private:
             const std::int64_t devices = placer_.size_of(placer_.existing_axes(parallel.entry, stored.name));
             const bool even = info.units % devices == 0 || devices % info.units == 0;
             parallel.units = even ? devices : info.units;
+            parallel.reported = !even;
             if (even && job_.options.kv_heads == KvHeads::split) {
                 parallel.units = parameter.shape[static_cast<std::size_t>(cut)];
+                parallel.dimension = "num_key_value_heads * head_dim";
             }
         }
         stored.reason = fmt::format("derived: {} over {}{}", stored.role, parallel.entry.field,
@@ -190,6 +192,7 @@ private:
             stored.reason = fmt::format("no rule matches '{}': replicated", name);
             return partition::Layout::replicated(rank);
         }
+        stored.rule = match->index;
         stored.reason = fmt::format("rule {} '{}'", match->index, match->rule->pattern);
         std::vector<partition::SpecEntry> entries = match->rule->spec.entries;
         if (per_expert && job_.rule_source == partition::RuleSource::seed_0_0_80) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/spelling.h"
+#include "plan/checks/size_hints.h"
 
 namespace shardplan::plan {
 
@@ -49,6 +50,17 @@ std::int64_t Placer::size_of(const SpecEntry& axes) const {
         product *= job_.mesh.size(*job_.mesh.find(name));
     }
     return product;
+}
+
+std::string Placer::pointer_of(const ResolvedEntry& entry) const {
+    std::string pointer = entry.pointer;
+    for (const std::string& name : entry.axes) {
+        const auto axis = job_.mesh.find(name);
+        if (entry.pointer.empty() && axis && (pointer.empty() || job_.mesh.size(*axis) > 1)) {
+            pointer = "/mesh/axes/" + diag::escape_pointer(name);
+        }
+    }
+    return pointer;
 }
 
 SpecEntry Placer::existing_axes(const ResolvedEntry& entry, const std::string& tensor) {
@@ -120,18 +132,12 @@ void Placer::check_divisible(const std::string& tensor, int index, const DimRequ
         return;
     }
     const bool drop = job_.options.indivisible == Indivisible::drop;
-    if (first_time(fmt::format("divide {} {} {}", dim.dimension, dim.units, fmt::join(axes, ",")))) {
-        const bool countable =
-            dim.dimension == "batch_size" || dim.dimension == "sequence_length" || dim.dimension == "cache_length";
-        const std::int64_t next = (dim.units / product + 1) * product;
-        const std::string hint = countable
-                                     ? fmt::format("the next {} that works is {}", dim.dimension, next)
-                                     : fmt::format("sizes that divide {}: {}", dim.units, divisors_text(dim.units));
+    if (!dim.reported && first_time(fmt::format("divide {} {} {}", dim.dimension, dim.units, fmt::join(axes, ",")))) {
         diagnostics_.report(drop ? "SP4004" : "SP4003",
                             fmt::format("{} {} is not a multiple of {} {} (remainder {}): dimension {} of {}{}",
                                         dim.dimension, dim.units, dim.entry.field, describe_axes(axes, job_.mesh),
                                         dim.units % product, index, tensor, drop ? "; the entry becomes None" : ""),
-                            dim.entry.pointer, hint);
+                            pointer_of(dim.entry), size_hint(job_, dim, axes, product));
     }
     axes.clear();
 }

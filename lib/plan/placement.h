@@ -21,6 +21,7 @@ struct DimRequest {
     partition::ResolvedEntry entry;
     std::string dimension;   ///< name for messages: "num_attention_heads"
     std::int64_t units = 1;  ///< what the axes must divide: heads of a flat heads*head_dim dimension
+    bool reported = false;   ///< that they do not was said before (key/value heads); the entry still becomes None
 };
 
 class Placer {
@@ -33,6 +34,9 @@ public:
 
     /// Entries after all checks, as names of the original mesh.
     partition::PartitionSpec place(const std::string& tensor, const std::vector<DimRequest>& dims);
+
+    /// Where a finding about `entry` belongs: its field when given, else the mesh axis whose size does not suit.
+    std::string pointer_of(const partition::ResolvedEntry& entry) const;
 
     /// Product of the sizes of axes that exist.
     std::int64_t size_of(const partition::SpecEntry& axes) const;

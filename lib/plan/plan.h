@@ -42,6 +42,7 @@ struct StoredTensor {
     std::int64_t bytes = 0;             ///< one instance, unsharded
     std::int64_t bytes_per_device = 0;  ///< one instance
     std::int64_t replicas = 1;          ///< devices holding the same part
+    int rule = -1;                      ///< index of the rule of the table that decided; -1 = none
     std::string reason;                 ///< which field, rule, default or correction decided the spec
 };
 

@@ -13,8 +13,13 @@ namespace shardplan::report {
 void write_code_text(std::ostream& out, const diag::CodeInfo& info, const Style& style) {
     out << paint(style, Paint::heading, fmt::format("{}: {}", info.code, info.title)) << " ("
         << diag::to_string(info.severity) << ")\n";
-    for (const std::string& line : wrap(info.explanation, style.width)) {
-        out << line << '\n';
+    for (const std::string_view text : {info.explanation, info.hint}) {
+        for (const std::string& line : wrap(text, style.width)) {
+            out << line << '\n';
+        }
+    }
+    if (!info.source.empty()) {
+        out << "From: " << info.source << '\n';
     }
 }
 
@@ -26,6 +31,8 @@ void write_code_json(std::ostream& out, const diag::CodeInfo& info) {
         json.field("severity", diag::to_string(info.severity));
         json.field("title", info.title);
         json.field("explanation", info.explanation);
+        json.field("hint", info.hint);
+        json.field("source", info.source);
     });
 }
 

@@ -185,6 +185,9 @@ void write_job_json(JsonWriter& json, const plan::Job& job) {
         write_model(json, job.model);
         write_mesh_json(json, "mesh", job.mesh);
         write_workload(json, job.workload);
+        if (job.device_memory) {
+            json.field("device_memory", *job.device_memory);
+        }
         json.field("provider", text_of(job.provider));
         json.object("options", [&] {
             json.field("compat", text_of(job.options.compat));

@@ -27,7 +27,7 @@ void write_rule(JsonWriter& json, const CodeInfo& info) {
         json.field("name", info.title);
         text_field(json, "shortDescription", info.title);
         text_field(json, "fullDescription", info.explanation);
-        text_field(json, "help", info.explanation);
+        text_field(json, "help", info.hint);
         json.object(
             "defaultConfiguration", [&] { json.field("level", diag::to_string(info.severity)); }, JsonLayout::one_line);
     });

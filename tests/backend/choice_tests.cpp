@@ -110,6 +110,13 @@ TEST_CASE("remarks: what Megatron refuses and our local kernels can do") {
         model::ModelSpec layer = model;
         layer.norm.kind = model::NormKind::layer;
         CHECK(remarks(ProviderKind::local, compat, layer, by_tokens).empty());
+        const ProviderConditions keys_cut{1, false, true, 8};
+        CHECK(mentions(remarks(ProviderKind::local, compat, model, keys_cut), "the keys are cut over 8"));
+        CHECK(remarks(ProviderKind::fused, compat, model, keys_cut).empty());
+        model::ModelSpec biased = model;
+        biased.attention.alibi = true;
+        CHECK(mentions(remarks(ProviderKind::local, compat, biased, one_device), "ALiBi"));
+        CHECK(remarks(ProviderKind::fused, compat, biased, one_device).empty());
     }
 }
 

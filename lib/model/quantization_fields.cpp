@@ -1,0 +1,60 @@
+#include "model/quantization_fields.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace shardplan::model {
+namespace {
+
+constexpr std::int64_t largest_group = 1 << 20;
+
+/// 0 for "per row" (-1, null or absent).
+std::int64_t group_size(FieldReader& fields, FieldReader::Keys keys) {
+    const ConfigValue* value = fields.find(keys);
+    if (value != nullptr && value->integer() != nullptr && *value->integer() <= 0) {
+        return 0;
+    }
+    return fields.optional_size(keys, largest_group).value_or(0);
+}
+
+void read_block(FieldReader& fields, QuantizationSpec& result) {
+    const ConfigValue* block = fields.find({"weight_block_size"});
+    if (block == nullptr) {
+        return;
+    }
+    const ConfigValue::Array* sizes = block->array();
+    const bool pair = sizes != nullptr && sizes->size() == 2 &&
+                      std::all_of(sizes->begin(), sizes->end(), [](const ConfigValue& size) {
+                          return size.integer() != nullptr && *size.integer() >= 1 && *size.integer() <= largest_group;
+                      });
+    if (!pair) {
+        fields.wrong_type(*block, "a pair of block sizes [rows, columns]");
+        return;
+    }
+    result.rows = *(*sizes)[0].integer();
+    result.group = std::max(result.group, *(*sizes)[1].integer());
+}
+
+}  // namespace
+
+bool read_quantization(const ConfigValue& quantization, diag::Diagnostics& diagnostics, QuantizationSpec& result) {
+    FieldReader fields(quantization, diagnostics);
+    result.group = group_size(fields, {"group_size", "q_group_size"});
+    read_block(fields, result);
+    bool good = fields.ok();
+    const ConfigValue* groups = fields.find({"config_groups"});
+    if (groups == nullptr || groups->object() == nullptr) {
+        return good;
+    }
+    for (const auto& [name, group] : *groups->object()) {
+        const ConfigValue* weights = group.is_object() ? group.find("weights") : nullptr;
+        if (weights != nullptr && weights->is_object()) {
+            FieldReader below(*weights, diagnostics);
+            result.group = std::max(result.group, group_size(below, {"group_size"}));
+            good = good && below.ok();
+        }
+    }
+    return good;
+}
+
+}  // namespace shardplan::model

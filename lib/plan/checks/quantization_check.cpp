@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+
+#include "plan/checks/checks.h"
+#include "plan/checks/size_hints.h"
+
+namespace shardplan::plan {
+
+using model::ParameterKind;
+using partition::Phase;
+using partition::Semantic;
+
+namespace {
+
+/// A dimension that is cut, and the run of elements that share a scale along it.
+struct Cut {
+    Semantic semantic;
+    const char* dimension;
+    std::int64_t size;
+    std::int64_t group;
+};
+
+void check_cut(const CheckContext& context, const std::string& tensor, const Cut& cut, std::set<std::string>& seen) {
+    const Job& job = context.plan.job;
+    const auto entry = job.partition_axis.resolve(cut.semantic, Phase::train);
+    const partition::SpecEntry axes = context.placer.existing_axes(entry, tensor);
+    const std::int64_t parts = context.placer.size_of(axes);
+    if (parts == 1 || cut.group <= 1 || cut.size % parts != 0 || (cut.size / parts) % cut.group == 0 ||
+        !seen.insert(cut.dimension).second) {
+        return;
+    }
+    const std::int64_t step = base::checked_mul(cut.group, parts);
+    const bool whole = cut.size % cut.group == 0;
+    context.diagnostics.report(
+        "SP4009",
+        fmt::format("{} {} over {} {} leaves {} of {} per device, not a multiple of the {} elements that share a "
+                    "quantisation scale",
+                    cut.dimension, cut.size, entry.field, describe_axes(axes, job.mesh), cut.size / parts, tensor,
+                    cut.group),
+        context.placer.pointer_of(entry),
+        (whole
+             ? fmt::format("the {} groups divide over: {}; ", cut.size / cut.group, divisors_text(cut.size / cut.group))
+             : std::string()) +
+            fmt::format("or pad {} to {}, or remove quantization_config to plan unquantised weights", cut.dimension,
+                        base::checked_mul(base::ceil_div(cut.size, step), step)));
+}
+
+}  // namespace
+
+void check_quantization(const CheckContext& context) {
+    const Job& job = context.plan.job;
+    const model::QuantizationSpec& quantization = job.model.quantization;
+    if (job.rule_source != partition::RuleSource::derived || (quantization.group == 0 && quantization.rows == 0)) {
+        return;
+    }
+    std::set<std::string> seen;
+    for (const model::Parameter& parameter : context.plan.graph.parameters) {
+        const bool row = parameter.kind == ParameterKind::row_linear;
+        const bool column = parameter.kind == ParameterKind::column_linear;
+        const bool output_first = !parameter.transposed;
+        if ((!row && !column) || parameter.shape.size() != 2) {
+            continue;
+        }
+        const std::int64_t size = parameter.shape[row == output_first ? 1 : 0];
+        const std::int64_t group = row ? quantization.group : quantization.rows;
+        switch (parameter.parallel) {
+            case model::ParallelDim::heads:
+                check_cut(context, parameter.name, {Semantic::head, "num_attention_heads * head_dim", size, group},
+                          seen);
+                break;
+            case model::ParallelDim::mlp:
+                check_cut(context, parameter.name, {Semantic::mlp_intermediate, "intermediate_size", size, group},
+                          seen);
+                break;
+            default: break;
+        }
+    }
+}
+
+}  // namespace shardplan::plan

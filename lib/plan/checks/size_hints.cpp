@@ -1,0 +1,151 @@
+#include "plan/checks/size_hints.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/checked.h"
+
+namespace shardplan::plan {
+
+using partition::Phase;
+using partition::Semantic;
+using partition::SpecEntry;
+
+namespace {
+
+constexpr std::size_t most_sizes = 24;
+
+struct Demand {
+    std::int64_t units = 1;
+    bool shareable = false;  ///< key/value heads: a multiple of the heads works too
+    SpecEntry axes;          ///< that the mesh has
+};
+
+SpecEntry present(const Job& job, SpecEntry axes) {
+    std::erase_if(axes, [&](const std::string& name) { return !job.mesh.find(name); });
+    return axes;
+}
+
+std::vector<Demand> demands(const Job& job) {
+    const model::ModelSpec& model = job.model;
+    const model::Workload& workload = job.workload;
+    struct Row {
+        Semantic semantic;
+        std::int64_t units;  ///< 0 = the model has no such dimension
+    };
+    const bool dense =
+        std::any_of(model.layers.begin(), model.layers.end(), [](const auto& layer) { return !layer.moe; });
+    const std::array rows = {
+        Row{Semantic::head, model.attention.heads},
+        Row{Semantic::kv_head, model.attention.kv_heads},
+        Row{Semantic::mlp_intermediate, dense ? model.mlp.intermediate : 0},
+        Row{Semantic::mlp_intermediate, model.moe.intermediate},
+        Row{Semantic::mlp_intermediate, model.moe.shared_intermediate},
+        Row{Semantic::expert, model.moe.experts},
+        Row{Semantic::vocab, model.vocab},
+        Row{Semantic::embed, model.hidden},
+        Row{Semantic::weight_storage, model.hidden},
+        Row{Semantic::batch, workload.batch_size},
+        Row{Semantic::head_dim, model.attention.head_dim},
+    };
+    const Phase step = workload.mode == model::Mode::decode ? Phase::decode : Phase::prefill;
+    std::vector<Demand> result;
+    for (const Phase phase : {Phase::train, step}) {
+        for (const Row& row : rows) {
+            if (row.units == 0) {
+                continue;
+            }
+            const auto entry = job.partition_axis.resolve(row.semantic, phase);
+            result.push_back({row.units, row.semantic == Semantic::kv_head, present(job, entry.axes)});
+        }
+    }
+    if (step == Phase::prefill) {
+        for (const Semantic semantic : {Semantic::length, Semantic::query_length, Semantic::kv_length}) {
+            const auto entry = job.partition_axis.resolve(semantic, step);
+            result.push_back({workload.sequence_length, false, present(job, entry.axes)});
+        }
+    }
+    return result;
+}
+
+/// The devices of `all` beside those of `axes`; 0 when `all` does not hold all of `axes`.
+std::int64_t rest_of(const Job& job, const SpecEntry& all, const SpecEntry& axes) {
+    std::int64_t rest = 1;
+    for (const std::string& name : all) {
+        rest *= std::find(axes.begin(), axes.end(), name) == axes.end() ? job.mesh.size(*job.mesh.find(name)) : 1;
+    }
+    const bool holds = std::all_of(axes.begin(), axes.end(), [&](const std::string& name) {
+        return std::find(all.begin(), all.end(), name) != all.end();
+    });
+    return holds ? rest : 0;
+}
+
+std::vector<std::int64_t> divisors(std::int64_t n) {
+    constexpr std::int64_t largest_searched = 2'000'000;
+    std::vector<std::int64_t> small;
+    std::vector<std::int64_t> large;
+    for (std::int64_t d = 1; d * d <= n && d <= largest_searched; ++d) {
+        if (n % d == 0) {
+            small.push_back(d);
+            if (d * d != n) {
+                large.push_back(n / d);
+            }
+        }
+    }
+    small.insert(small.end(), large.rbegin(), large.rend());
+    return small;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> working_sizes(const Job& job, const SpecEntry& axes, std::int64_t units) {
+    const std::vector<Demand> all = demands(job);
+    std::vector<std::int64_t> result;
+    for (const std::int64_t size : divisors(units)) {
+        const bool works = std::all_of(all.begin(), all.end(), [&](const Demand& demand) {
+            const std::int64_t rest = rest_of(job, demand.axes, axes);
+            if (rest == 0 || size > demand.units * (demand.shareable ? size : 1)) {
+                return rest == 0;
+            }
+            const std::int64_t parts = base::checked_mul(size, rest);
+            return demand.units % parts == 0 || (demand.shareable && parts % demand.units == 0);
+        });
+        if (works && result.size() < most_sizes) {
+            result.push_back(size);
+        }
+    }
+    return result;
+}
+
+std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t parts) {
+    const std::int64_t step = base::checked_mul(128, parts);
+    return base::checked_mul(base::ceil_div(vocab, step), step);
+}
+
+std::string size_hint(const Job& job, const DimRequest& dim, const SpecEntry& axes, std::int64_t product) {
+    const std::string_view name = dim.dimension;
+    if (name == "batch_size" || name == "sequence_length" || name == "cache_length") {
+        const std::int64_t next = base::checked_mul(dim.units / product + 1, product);
+        std::string hint = fmt::format("the next {} that works is {}", name, next);
+        const std::int64_t length = job.workload.sequence_length;
+        if (name == "batch_size" && job.workload.mode == model::Mode::prefill && length % product == 0) {
+            hint += fmt::format("; or cut the sequence instead ({} is a multiple of {})", length, product);
+        }
+        return hint;
+    }
+    const std::string what = axes.size() == 1 ? fmt::format("sizes of {}", axes.front()) : "sizes";
+    const std::vector<std::int64_t> common = working_sizes(job, axes, dim.units);
+    std::string hint = common.empty() ? fmt::format("sizes that divide {}: {}", dim.units, divisors_text(dim.units))
+                                      : fmt::format("{} that work for all that {} cuts: {}", what,
+                                                    axes.size() == 1 ? "it" : "these axes", fmt::join(common, ", "));
+    if (name == "vocab_size") {
+        hint += fmt::format("; or a vocabulary padded to {} (a multiple of 128 * {}, as Megatron pads)",
+                            padded_vocabulary(dim.units, product), product);
+    }
+    return hint;
+}
+
+}  // namespace shardplan::plan

@@ -1,0 +1,22 @@
+// Which sizes would have worked: for the hint of a dimension that does not divide.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/placement.h"
+
+namespace shardplan::plan {
+
+/// The divisors of `units`, ascending, that also suit every other dimension of the job which the same axes cut (heads,
+/// key/value heads with sharing, MLP width, vocabulary, hidden size, batch, sequence). At most 24.
+std::vector<std::int64_t> working_sizes(const Job& job, const partition::SpecEntry& axes, std::int64_t units);
+
+/// What would work instead of `dim` over its axes (of size `product`).
+std::string size_hint(const Job& job, const DimRequest& dim, const partition::SpecEntry& axes, std::int64_t product);
+
+/// Megatron-Core's padded vocabulary: the next multiple of 128 * parts (semantics 2.4).
+std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t parts);
+
+}  // namespace shardplan::plan

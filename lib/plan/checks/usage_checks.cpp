@@ -1,0 +1,180 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "plan/checks/checks.h"
+#include "plan/checks/size_hints.h"
+#include "plan/front_end.h"
+#include "plan/totals.h"
+
+namespace shardplan::plan {
+
+using partition::Phase;
+using partition::Semantic;
+
+namespace {
+
+/// Parameters that nothing shards are reported above this fraction (MaxText's tolerance, its PR 628).
+constexpr double tolerated_unsharded = 0.02;
+
+mesh::AxisSet axes_of(const partition::Layout& layout) {
+    mesh::AxisSet result;
+    for (int d = 0; d < layout.rank; ++d) {
+        result = result | layout[d].set();
+    }
+    return result;
+}
+
+std::int64_t instances_of(const StoredTensor& stored) {
+    return static_cast<std::int64_t>(stored.layers.size());
+}
+
+/// Parameters that no axis cuts, largest first. With derived rules only those that a field could cut: norms, biases
+/// after a sum and learned positions are replicated by design.
+std::vector<const StoredTensor*> unsharded_parameters(const Plan& plan) {
+    const bool derived = plan.job.rule_source == partition::RuleSource::derived;
+    std::vector<const StoredTensor*> whole;
+    for (const StoredTensor& stored : plan.stored) {
+        if (stored.kind != StoredKind::parameter || stored.bytes_per_device != stored.bytes) {
+            continue;
+        }
+        const model::Parameter& parameter = plan.graph.parameters[static_cast<std::size_t>(stored.parameter)];
+        if (!derived || parameter.parallel != model::ParallelDim::none) {
+            whole.push_back(&stored);
+        }
+    }
+    const auto bytes = [](const StoredTensor* s) {
+        return static_cast<double>(s->bytes) * static_cast<double>(s->layers.size());
+    };
+    std::stable_sort(whole.begin(), whole.end(), [&](const auto* a, const auto* b) { return bytes(a) > bytes(b); });
+    return whole;
+}
+
+bool is_kv(const Plan& plan, const StoredTensor& stored) {
+    return stored.kind == StoredKind::cache ||
+           plan.graph.parameters[static_cast<std::size_t>(stored.parameter)].parallel == model::ParallelDim::kv_heads;
+}
+
+}  // namespace
+
+void check_unused_axes(const CheckContext& context) {
+    const Plan& plan = context.plan;
+    const mesh::AxisSet computing = context.asks.axes_used();
+    mesh::AxisSet storing;
+    for (const StoredTensor& stored : plan.stored) {
+        storing = storing | axes_of(stored.layout);
+    }
+    for (int i = 0; i < plan.job.mesh.axis_count(); ++i) {
+        const mesh::AxisId id{static_cast<std::uint8_t>(i)};
+        const std::int64_t size = plan.job.mesh.size(id);
+        const mesh::AxisSet parts = plan.mesh.parts(id).set();
+        if (size == 1 || computing.intersects(parts)) {
+            continue;
+        }
+        const std::string& name = plan.job.mesh.name(id);
+        const std::string pointer = "/mesh/axes/" + diag::escape_pointer(name);
+        if (storing.intersects(parts)) {
+            context.diagnostics.report(
+                "SP4010",
+                fmt::format("mesh axis '{}' (size {}) stores weights but cuts no activation: its {} devices get the "
+                            "same tokens",
+                            name, size, size),
+                pointer, fmt::format("add '{}' to batch_axis, with a batch_size that is a multiple of {}", name, size));
+        } else {
+            context.diagnostics.report(
+                "SP3004",
+                fmt::format("mesh axis '{}' (size {}) cuts no tensor of this job: its {} devices hold and compute the "
+                            "same",
+                            name, size, size),
+                pointer,
+                fmt::format("name '{}' in a field of partition_axis, or give its devices to another axis", name));
+        }
+    }
+}
+
+void check_kv_replication(const CheckContext& context) {
+    const Plan& plan = context.plan;
+    const Job& job = plan.job;
+    const std::int64_t heads = job.model.attention.kv_heads;
+    const auto entry = job.partition_axis.resolve(Semantic::kv_head, Phase::train);
+    const partition::SpecEntry axes = context.placer.existing_axes(entry, "key");
+    const std::int64_t devices = context.placer.size_of(axes);
+    if (devices <= heads || devices % heads != 0 || job.rule_source != partition::RuleSource::derived) {
+        return;
+    }
+    const bool split = job.options.kv_heads == KvHeads::split;
+    std::int64_t bytes = 0;
+    for (const StoredTensor& stored : plan.stored) {
+        if (is_kv(plan, stored) && !(split && stored.kind == StoredKind::parameter)) {
+            bytes = base::checked_add(bytes, base::checked_mul(stored.bytes_per_device, instances_of(stored)));
+        }
+    }
+    const std::int64_t copies = devices / heads;
+    const std::int64_t wasted = bytes - bytes / copies;
+    if (wasted == 0) {
+        return;
+    }
+    context.diagnostics.report(
+        "SP4012",
+        fmt::format("num_key_value_heads {} over {} {}: each head is held by {} devices, {} bytes per device more than "
+                    "an even cut would need",
+                    heads, entry.field, describe_axes(axes, job.mesh), copies, wasted),
+        context.placer.pointer_of(entry),
+        fmt::format("sizes up to {} hold each head once; use the other factor {} for batch or sequence", heads,
+                    copies));
+}
+
+void check_unused_rules(const CheckContext& context) {
+    const Job& job = context.plan.job;
+    std::vector<bool> used(job.custom_rules.size(), job.rule_source != partition::RuleSource::custom);
+    for (const StoredTensor& stored : context.plan.stored) {
+        if (stored.rule >= 0 && static_cast<std::size_t>(stored.rule) < used.size()) {
+            used[static_cast<std::size_t>(stored.rule)] = true;
+        }
+    }
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        const partition::ParameterRule& rule = job.custom_rules[i];
+        if (!used[i]) {
+            const bool head = job.model.tied_embeddings && rule.pattern.find("lm_head") != std::string::npos;
+            context.diagnostics.report(
+                "SP4013",
+                fmt::format("rule {} '{}' decides the place of no parameter{}", i, rule.pattern,
+                            head ? ": lm_head is tied to the token embedding, one tensor with one spec" : ""),
+                rule.pointer, "the first rule whose pattern is found in a checkpoint name decides; order matters");
+        }
+    }
+}
+
+void check_unsharded_parameters(const CheckContext& context) {
+    const Plan& plan = context.plan;
+    const bool derived = plan.job.rule_source == partition::RuleSource::derived;
+    const bool any_sharded = std::any_of(plan.stored.begin(), plan.stored.end(), [](const StoredTensor& stored) {
+        return stored.kind == StoredKind::parameter && stored.bytes_per_device < stored.bytes;
+    });
+    // Derived without any cut is plain data parallelism: wanted, not forgotten.
+    if (plan.job.mesh.device_count() == 1 || (derived && !any_sharded)) {
+        return;
+    }
+    double unsharded = 0.0;
+    std::vector<std::string> names;
+    for (const StoredTensor* stored : unsharded_parameters(plan)) {
+        unsharded += static_cast<double>(stored->bytes) * static_cast<double>(instances_of(*stored));
+        if (names.size() < 3) {
+            names.push_back(stored->name);
+        }
+    }
+    const double fraction = unsharded / static_cast<double>(model_totals(plan).parameter_bytes);
+    if (fraction > tolerated_unsharded) {
+        context.diagnostics.report(
+            "SP4006",
+            fmt::format("{:.1f} % of the parameters are not sharded{}, more than the tolerated {:.0f} %: {}",
+                        100.0 * fraction, derived ? "" : " by any rule", 100.0 * tolerated_unsharded,
+                        fmt::join(names, ", ")),
+            derived ? "/partition_axis" : "/partition_rules",
+            derived ? "give the field of their dimension an axis (vocab_axis, mlp_intermediate_axis, head_axis)"
+                    : "\"derived\" shards every large weight");
+    }
+}
+
+}  // namespace shardplan::plan

@@ -1,0 +1,160 @@
+#include "plan/front_end.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checked.h"
+#include "plan/checks/checks.h"
+#include "plan/kv_heads.h"
+#include "plan/layer_rules.h"
+#include "plan/parameter_specs.h"
+
+namespace shardplan::plan {
+
+using partition::Phase;
+using partition::Semantic;
+using partition::SpecEntry;
+
+Phase phase_of(const Job& job) {
+    return job.workload.mode == model::Mode::prefill ? Phase::prefill : Phase::decode;
+}
+
+backend::ProviderCompat provider_compat(const Job& job) {
+    return job.options.compat == partition::Compat::seed ? backend::ProviderCompat::seed
+                                                         : backend::ProviderCompat::current;
+}
+
+FrontEnd::FrontEnd(const Job& job, diag::Diagnostics& diagnostics)
+    : diagnostics_(diagnostics), errors_before_(diagnostics.error_count()), placer_(plan_.job, diagnostics) {
+    plan_.job = job;
+}
+
+bool FrontEnd::run() {
+    round_cache_length();
+    model::check_workload(plan_.job.model, plan_.job.workload, diagnostics_);
+    plan_.mesh = RefinedMesh(plan_.job.mesh, kv_head_splits(plan_.job, placer_, diagnostics_));
+    choose_provider();
+    build_graph();
+    asks_ = std::make_unique<ActivationSpecs>(plan_.job, plan_.mesh, token_parallel_, placer_);
+    place();
+    check();
+    plan_.notes.insert(plan_.notes.end(), placer_.notes().begin(), placer_.notes().end());
+    plan_.notes.insert(plan_.notes.end(), plan_.job.model.notes.begin(), plan_.job.model.notes.end());
+    return diagnostics_.error_count() == errors_before_;
+}
+
+/// Decode without a stated cache length: what the key axes need to divide it evenly.
+void FrontEnd::round_cache_length() {
+    model::Workload& workload = plan_.job.workload;
+    if (workload.mode != model::Mode::decode || workload.cache_length > 0) {
+        return;
+    }
+    const auto entry = plan_.job.partition_axis.resolve(Semantic::kv_length, Phase::train);
+    const std::int64_t parts = placer_.size_of(placer_.existing_axes(entry, "kv_cache"));
+    workload.cache_length = base::checked_mul(base::ceil_div(workload.cache_slots(), parts), parts);
+    plan_.notes.push_back(fmt::format("cache_length not given: {} positions", workload.cache_length));
+}
+
+SpecEntry FrontEnd::axes_of(Semantic semantic, const char* tensor) {
+    return placer_.existing_axes(plan_.job.partition_axis.resolve(semantic, phase_of(plan_.job)), tensor);
+}
+
+/// Whether the tokens of a step can be cut over the head axes as well, as the inference provider needs.
+bool FrontEnd::tokens_divisible(const SpecEntry& heads) {
+    const bool decode = plan_.job.workload.mode == model::Mode::decode;
+    SpecEntry axes = axes_of(decode ? Semantic::batch : Semantic::length, "hidden");
+    for (const std::string& name : heads) {
+        std::erase(axes, name);
+        axes.push_back(name);
+    }
+    const std::int64_t tokens = decode ? plan_.job.workload.batch_size : plan_.job.workload.sequence_length;
+    return tokens % placer_.size_of(axes) == 0;
+}
+
+bool FrontEnd::choose_provider() {
+    const SpecEntry heads = axes_of(Semantic::head, "query");
+    backend::ProviderConditions conditions;
+    conditions.tensor_parallel = placer_.size_of(heads);
+    conditions.sequence_parallel = true;
+    conditions.tokens_divisible = tokens_divisible(heads);
+    auto decision = backend::choose_provider(plan_.job.provider, provider_compat(plan_.job), plan_.job.model,
+                                             plan_.job.workload, conditions, "/backend/provider", diagnostics_);
+    if (!decision) {
+        return false;
+    }
+    plan_.provider = std::move(*decision);
+    if (plan_.provider.kind == backend::ProviderKind::inference && conditions.tensor_parallel > 1) {
+        token_parallel_ = heads;
+    }
+    remark_on_provider(heads, conditions);
+    return true;
+}
+
+/// What Megatron would refuse although this plan is good.
+void FrontEnd::remark_on_provider(const SpecEntry& heads, backend::ProviderConditions conditions) {
+    const SpecEntry sequence = axes_of(Semantic::length, "hidden");
+    conditions.sequence_parallel = std::any_of(sequence.begin(), sequence.end(), [&](const std::string& axis) {
+        return std::find(heads.begin(), heads.end(), axis) != heads.end();
+    });
+    conditions.context_parallel = placer_.size_of(axes_of(Semantic::kv_length, "key"));
+    for (const std::string& remark :
+         backend::remarks(plan_.provider.kind, provider_compat(plan_.job), plan_.job.model, conditions)) {
+        diagnostics_.report("SP5003", fmt::format("provider '{}': {}", to_string(plan_.provider.kind), remark),
+                            "/backend/provider", "\"fused\" stands for Megatron's transformer_engine, which can do it");
+    }
+}
+
+void FrontEnd::build_graph() {
+    plan_.graph = model::build_graph(plan_.job.model, plan_.job.workload);
+    if (plan_.job.rule_source != partition::RuleSource::derived) {
+        rules_ = rule_table(plan_.job, diagnostics_);
+    }
+    if (rules_ && plan_.job.rule_source == partition::RuleSource::custom && rules_->depends_on_layer()) {
+        split_layers();
+    }
+}
+
+void FrontEnd::split_layers() {
+    constexpr std::int64_t most_matches = 1'000'000;
+    const auto names = static_cast<std::int64_t>(plan_.graph.parameters.size()) * plan_.job.model.layer_count();
+    const auto count = static_cast<std::int64_t>(rules_->rules().size());
+    if (names > most_matches / count) {
+        diagnostics_.report("SP4005",
+                            fmt::format("{} rules that can tell {} layers apart are more than this planner matches",
+                                        count, plan_.job.model.layer_count()),
+                            "/partition_rules", "write patterns without layer numbers");
+        return;
+    }
+    split_layers_by_rules(plan_.graph, *rules_);
+}
+
+void FrontEnd::place() {
+    for (const model::Block& block : plan_.graph.blocks) {
+        for (const model::TensorInfo& tensor : block.tensors) {
+            if (tensor.kind != model::TensorKind::parameter) {
+                asks_->ask(tensor.role, tensor.shape);
+            }
+        }
+    }
+    plan_.stored = place_stored_tensors(plan_.job, plan_.graph, plan_.mesh, rules_ ? &*rules_ : nullptr, placer_,
+                                        *asks_, diagnostics_);
+}
+
+void FrontEnd::check() {
+    const CheckContext context{plan_, *asks_, placer_, diagnostics_};
+    check_attention_bias(context);
+    check_quantization(context);
+    check_positions(context);
+    check_head_dim(context);
+    if (diagnostics_.error_count() == errors_before_) {  // a refused entry counts as None and would mislead these
+        check_unused_axes(context);
+        check_unused_rules(context);
+        check_kv_replication(context);
+        check_unsharded_parameters(context);
+        check_stored_memory(context);
+    }
+}
+
+}  // namespace shardplan::plan
