@@ -76,7 +76,7 @@ void parse_level(const std::string& text, ValidateArguments& validate) {
 
 /// The raw words of options that need more than CLI11's conversions.
 struct Raw {
-    std::optional<std::string> mesh, mode, layers, ranks, rank, seed, steps, threads;
+    std::optional<std::string> mesh, mode, layers, ranks, rank, seed, steps, generate, prompt_lengths, threads;
     std::string colour = "auto", output;
     std::vector<std::string> formats, levels;
     bool no_verify = false;
@@ -122,6 +122,10 @@ void add_run(CLI::App& app, Arguments& arguments, Raw& raw) {
     run->add_option("--kernels", arguments.kernels, "onednn or reference");
     run->add_option("--seed", raw.seed, "Seed of weights and tokens (default 0)");
     run->add_option("--steps", raw.steps, "decode: measured steps after the prompt; prefill: runs (default 4)");
+    run->add_option("--generate", raw.generate,
+                    "Decode: generate N tokens greedily after a prompt of workload.sequence_length tokens");
+    run->add_option("--prompt-lengths", raw.prompt_lengths,
+                    "Decode: tokens of each sequence's prompt, e.g. 5,9; none longer than workload.sequence_length");
     run->add_option("--tokens", arguments.tokens, "Token ids from a JSON file, [batch][sequence]");
     run->add_option("--weights", arguments.weights, "Weights from a safetensors file, index or directory");
     run->add_option("--save-weights", arguments.save_weights, "Write the weights in use to DIR/model.safetensors");
@@ -185,6 +189,29 @@ void convert_validate(Arguments& arguments, const Raw& raw) {
     }
 }
 
+void convert_generate(Arguments& arguments, const Raw& raw) {
+    if (raw.generate) {
+        arguments.overrides.generate = parse_count("--generate", *raw.generate, 1, 100'000);
+        if (raw.steps) {
+            throw UsageError("--generate says how many steps there are: leave --steps out");
+        }
+        if (arguments.overrides.mode && *arguments.overrides.mode != "decode") {
+            throw UsageError(fmt::format("--generate decodes: leave --mode {} out", *arguments.overrides.mode));
+        }
+        arguments.steps = *arguments.overrides.generate;
+    }
+    std::string_view lengths = raw.prompt_lengths ? std::string_view(*raw.prompt_lengths) : std::string_view();
+    while (raw.prompt_lengths) {
+        const std::size_t comma = std::min(lengths.find(','), lengths.size());
+        arguments.prompt_lengths.push_back(
+            parse_count("--prompt-lengths", std::string(lengths.substr(0, comma)), 1, std::int64_t{1} << 40));
+        if (comma == lengths.size()) {
+            break;
+        }
+        lengths.remove_prefix(comma + 1);
+    }
+}
+
 void convert(Arguments& arguments, const Raw& raw) {
     constexpr std::int64_t many = std::int64_t{1} << 40;
     if (raw.mesh) {
@@ -209,6 +236,7 @@ void convert(Arguments& arguments, const Raw& raw) {
     if (raw.steps) {
         arguments.steps = parse_count("--steps", *raw.steps, 1, 100'000);
     }
+    convert_generate(arguments, raw);
     if (raw.threads) {
         arguments.threads = static_cast<int>(parse_count("--threads", *raw.threads, 1, 1024));
     }

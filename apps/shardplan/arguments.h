@@ -58,6 +58,7 @@ struct Arguments {
     std::string kernels = "onednn";
     std::uint64_t seed = 0;
     std::int64_t steps = 4;
+    std::vector<std::int64_t> prompt_lengths;
     std::string tokens;
     std::string weights;
     std::string save_weights;

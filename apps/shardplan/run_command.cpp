@@ -133,6 +133,8 @@ private:
         options.plan_hash = report::plan_hash(plan);
         options.kernels = arguments_.kernels == "onednn" ? kernels::KernelSet::onednn : kernels::KernelSet::reference;
         options.steps = arguments_.steps;
+        options.generate = arguments_.overrides.generate.has_value();
+        options.prompt_lengths = arguments_.prompt_lengths;
         options.verify = arguments_.verify;
         options.save_weights = arguments_.save_weights;
         options.logits_file = arguments_.logits;
@@ -145,7 +147,7 @@ private:
             options.checkpoint = config::read_checkpoint(arguments_.weights, diagnostics);
         }
         if (!arguments_.tokens.empty()) {
-            const std::int64_t length = exec::tokens_needed(plan, options.steps);
+            const std::int64_t length = exec::tokens_given(plan, options);
             const auto ids = config::read_token_file(
                 arguments_.tokens, {plan.job.workload.batch_size, length, plan.job.model.vocab}, diagnostics);
             if (ids) {
@@ -156,7 +158,7 @@ private:
     }
 
     ExitCode execute(const plan::Plan& plan, const PlannedJob& planned, const exec::RunOptions& options) {
-        const auto reference = reference_plan(plan, exec::tokens_needed(plan, options.steps));
+        const auto reference = reference_plan(plan, exec::tokens_needed(plan, options));
         if (!reference) {
             throw std::logic_error("the unsharded model has no plan, though the sharded one has");
         }
@@ -170,7 +172,7 @@ private:
                 problems.add(problem);
             }
             print_diagnostics(problems, planned.documents, arguments_);
-            if (run.problems.empty()) {
+            if (run.executed_steps > 0) {
                 write(summarise(plan, run, arguments_, options.threads, options.plan_hash));
             }
         }

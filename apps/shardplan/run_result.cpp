@@ -78,6 +78,12 @@ report::RunSummary summarise(const plan::Plan& plan, const exec::RunReport& run,
     if (run.verified) {
         summary.verify = verify_result(run.comparison);
     }
+    if (!run.generated.empty()) {
+        summary.generated = report::Generated{run.generated, {}};
+        if (run.verified) {
+            summary.generated->mismatches = run.token_mismatches;
+        }
+    }
     add_counts(run, summary);
     summary.kernel_scratch_bytes = run.scratch_bytes;
     add_times(plan, run, summary);

@@ -62,6 +62,24 @@ std::string job_name(const JobSource& source, const model::ModelSpec& model) {
     return name.empty() || source.name.starts_with('<') ? model.model_type : name;
 }
 
+/// --generate: a step per token, and a cache for all but the last, which is never fed.
+void plan_generation(plan::Job& job, std::int64_t count, diag::Diagnostics& diagnostics) {
+    model::Workload& workload = job.workload;
+    workload.mode = model::Mode::decode;
+    if (workload.sequence_length < 1 || workload.sequence_length > fields::most_tokens) {
+        return;  // reported where workloads are checked
+    }
+    const std::int64_t positions = workload.sequence_length + std::max<std::int64_t>(count - 1, 1);
+    if (workload.cache_length == 0) {
+        workload.cache_length = (positions + 15) / 16 * 16;
+    } else if (workload.cache_length < positions) {
+        diagnostics.report("SP6002",
+                           fmt::format("the cache holds {} positions, a prompt of {} with {} generated tokens needs {}",
+                                       workload.cache_length, workload.sequence_length, count, positions),
+                           "/workload/cache_length", fmt::format("set cache_length to {} or more", positions));
+    }
+}
+
 void read_sections(const ObjectReader& reader, plan::Job& job, diag::Diagnostics& diagnostics) {
     const auto section = [&](std::string_view key, auto read) {
         if (const ConfigValue* value = reader.find(key)) {
@@ -95,6 +113,9 @@ void read_root(const ConfigValue& root, const JobSource& source, const Overrides
         read_mesh(*mesh, overrides.ranks, job, diagnostics);
     }
     read_sections(reader, job, diagnostics);
+    if (overrides.generate) {
+        plan_generation(job, *overrides.generate, diagnostics);
+    }
 }
 
 }  // namespace

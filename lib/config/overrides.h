@@ -17,6 +17,8 @@ struct Overrides {
     std::vector<std::string> set = {};        ///< "key.path=value", value as JSON, otherwise taken as a string
     std::optional<std::int64_t> ranks = {};   ///< fills a -1 of the mesh when the job has no device count
     std::optional<std::int64_t> layers = {};  ///< only the first N layers of the model
+    /// Decode mode, with a cache that has room for N tokens after the prompt of sequence_length.
+    std::optional<std::int64_t> generate = {};
 };
 
 /// Applies mesh, mode and set, in this order. Errors: SP1004 (no key), SP1005 (a path through a value that is no

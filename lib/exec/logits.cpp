@@ -69,13 +69,13 @@ FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const Exec
     return whole;
 }
 
-FloatTensor tokens_of(const FloatTensor& x, Interval range) {
-    FloatTensor result{{x.shape[0], range.size(), x.shape[2]}, {}};
+FloatTensor tokens_of(const FloatTensor& x, std::span<const std::int64_t> first, std::int64_t count) {
+    FloatTensor result{{x.shape[0], count, x.shape[2]}, {}};
     result.values.reserve(static_cast<std::size_t>(tensor::element_count(result.shape)));
     for (std::int64_t b = 0; b < x.shape[0]; ++b) {
-        const auto row = x.values.begin() + static_cast<std::ptrdiff_t>(b * x.shape[1] * x.shape[2]);
-        result.values.insert(result.values.end(), row + static_cast<std::ptrdiff_t>(range.begin * x.shape[2]),
-                             row + static_cast<std::ptrdiff_t>(range.end * x.shape[2]));
+        const std::int64_t row = b * x.shape[1] + first[static_cast<std::size_t>(b)];
+        const auto begin = x.values.begin() + static_cast<std::ptrdiff_t>(row * x.shape[2]);
+        result.values.insert(result.values.end(), begin, begin + static_cast<std::ptrdiff_t>(count * x.shape[2]));
     }
     return result;
 }

@@ -2,6 +2,8 @@
 // counted.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -20,8 +22,8 @@ struct FloatTensor {
 /// taken. Collective.
 FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const Executor& executor);
 
-/// Tokens `range` of all sequences of x [b, s, v].
-FloatTensor tokens_of(const FloatTensor& x, base::Interval range);
+/// `count` tokens of every sequence of x [b, s, v], of sequence b from first[b] on.
+FloatTensor tokens_of(const FloatTensor& x, std::span<const std::int64_t> first, std::int64_t count);
 
 /// Writes x [b, n, v] into tokens [first, first + n) of `whole` [b, s, v].
 void put_tokens(const FloatTensor& x, std::int64_t first, FloatTensor& whole);

@@ -15,6 +15,17 @@ TokenBatch TokenBatch::slice(base::Interval tokens) const {
     return result;
 }
 
+TokenBatch TokenBatch::widened(std::int64_t new_length) const {
+    TokenBatch result{batch, new_length, {}};
+    result.ids.reserve(static_cast<std::size_t>(base::checked_mul(batch, new_length)));
+    for (std::int64_t b = 0; b < batch; ++b) {
+        const auto row = ids.begin() + static_cast<std::ptrdiff_t>(b * length);
+        result.ids.insert(result.ids.end(), row, row + static_cast<std::ptrdiff_t>(length));
+        result.ids.resize(static_cast<std::size_t>((b + 1) * new_length), 0);
+    }
+    return result;
+}
+
 TokenBatch seeded_tokens(std::uint64_t seed, std::int64_t batch, std::int64_t length, std::int64_t vocab) {
     TokenBatch tokens{batch, length, {}};
     tokens.ids.reserve(static_cast<std::size_t>(base::checked_mul(batch, length)));

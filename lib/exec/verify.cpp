@@ -5,24 +5,57 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
+#include <span>
 #include <stdexcept>
 
 #include "exec/checkpoint_weights.h"
+#include "exec/greedy.h"
 #include "exec/safetensors_writer.h"
 #include "exec/seeded_weights.h"
+#include "exec/sharded_run.h"
 
 namespace shardplan::exec {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
+/// Positions that a decode run can use: those of the cache, and of a table of learned positions.
+std::int64_t positions_in(const plan::Plan& plan) {
+    std::int64_t positions = std::numeric_limits<std::int64_t>::max();
+    for (const plan::StoredTensor& stored : plan.stored) {
+        if (stored.kind == plan::StoredKind::cache) {
+            positions = std::min(positions, stored.shape[1]);
+        }
+    }
+    const model::ModelSpec& model = plan.graph.model;
+    return model.position_rows > 0 ? std::min(positions, model.position_rows - model.position_offset) : positions;
 }
 
-bool decodes(const plan::Plan& plan) {
-    return plan.graph.workload.mode == model::Mode::decode;
+std::vector<diag::Diagnostic> check_lengths(const plan::Plan& plan, const RunOptions& options) {
+    const model::Workload& workload = plan.graph.workload;
+    diag::Diagnostics problems;
+    const auto bad = [&](std::int64_t length) { return length < 1 || length > workload.sequence_length; };
+    const std::vector<std::int64_t>& lengths = options.prompt_lengths;
+    if (!lengths.empty() && !decodes(plan)) {
+        problems.report("SP7002", "prompts of different lengths need a job in decode mode");
+    } else if (!lengths.empty() && std::ssize(lengths) != workload.batch_size) {
+        problems.report("SP7002", fmt::format("{} prompt lengths for {} sequences (workload.batch_size)",
+                                              lengths.size(), workload.batch_size));
+    }
+    if (const auto found = std::find_if(lengths.begin(), lengths.end(), bad); found != lengths.end()) {
+        problems.report("SP7002", fmt::format("a prompt of {} tokens: lengths are 1 ... sequence_length {}", *found,
+                                              workload.sequence_length));
+    }
+    if (options.generate && measured_steps(plan, options) < options.steps) {
+        problems.report(
+            "SP7002",
+            fmt::format("{} tokens cannot be generated after a prompt of {}: there is room for {} positions",
+                        options.steps, workload.sequence_length, positions_in(plan)),
+            "", fmt::format("generate {} or fewer", measured_steps(plan, options)));
+    }
+    return problems.all();
 }
 
 std::vector<diag::Diagnostic> check_tokens(const plan::Plan& plan, const TokenBatch& tokens, std::int64_t needed) {
@@ -51,121 +84,54 @@ std::unique_ptr<WeightSource> make_weights(const RunOptions& options, const mode
     return std::make_unique<SeededWeights>(options.seed, model);
 }
 
-/// The sharded run of one rank.
-class ShardedRun {
-public:
-    ShardedRun(const plan::Plan& plan, comm::World& world, const RunOptions& options)
-        : plan_(plan),
-          world_(world),
-          options_(options),
-          allocator_(options.poison),
-          kernels_(kernels::make_kernels(options.kernels)),
-          groups_(world.groups(plan.mesh.refined())) {}
-
-    /// Returns the logits of the measured steps on rank 0.
-    FloatTensor run(const TokenBatch& tokens, const WeightSource& weights, RunReport& report) {
-        if (options_.progress) {
-            options_.progress("weights");
-        }
-        const auto start = Clock::now();
-        executor_ = std::make_unique<Executor>(plan_, *groups_, *kernels_, weights, allocator_);
-        report.load_seconds = seconds_since(start);
-        report.kernels = kernels_->describe();
-        report.measured_steps = measured_steps(plan_, options_.steps);
-        FloatTensor logits = decodes(plan_) ? decode(tokens, report) : prefill(tokens, report);
-        collect(report);
-        executor_.reset();
-        return logits;
-    }
-
-private:
-    void step(const TokenBatch& ids, std::int64_t first_position, RunReport& report) {
-        if (options_.progress) {
-            const std::int64_t prompt = decodes(plan_) ? plan_.graph.workload.sequence_length : 0;
-            options_.progress(fmt::format("step {} of {}", report.executed_steps + 1, prompt + report.measured_steps));
-        }
-        world_.barrier();
-        const auto start = Clock::now();
-        executor_->run(ids, first_position);
-        report.step_seconds.push_back(seconds_since(start));
-        report.executed_steps += 1;
-    }
-
-    bool wants_logits() const { return options_.verify || !options_.logits_file.empty(); }
-
-    FloatTensor prefill(const TokenBatch& tokens, RunReport& report) {
-        for (std::int64_t i = 0; i < report.measured_steps; ++i) {
-            step(tokens, 0, report);
-        }
-        return wants_logits() ? gather_logits(world_, plan_, *executor_) : FloatTensor{};
-    }
-
-    FloatTensor decode(const TokenBatch& tokens, RunReport& report) {
-        const std::int64_t prompt = plan_.graph.workload.sequence_length;
-        for (std::int64_t t = 0; t < prompt; ++t) {
-            step(tokens.slice({t, t + 1}), t, report);
-        }
-        executor_->reset_times();
-        report.step_seconds.clear();
-        FloatTensor logits;
-        if (world_.rank() == 0 && wants_logits()) {
-            logits.shape = {tokens.batch, report.measured_steps, plan_.graph.model.vocab};
-            logits.values.resize(static_cast<std::size_t>(tensor::element_count(logits.shape)));
-        }
-        for (std::int64_t i = 0; i < report.measured_steps; ++i) {
-            step(tokens.slice({prompt + i, prompt + i + 1}), prompt + i, report);
-            if (wants_logits()) {
-                const FloatTensor part = gather_logits(world_, plan_, *executor_);
-                if (world_.rank() == 0) {
-                    put_tokens(part, i, logits);
-                }
-            }
-        }
-        return logits;
-    }
-
-    void collect(RunReport& report) {
-        report.traffic = compare_traffic(world_, plan_, groups_->traffic(), report.executed_steps);
-        report.memory = compare_memory(world_, plan_, allocator_);
-        report.scratch_bytes = allocator_.peak(Category::scratch);
-        world_.all_reduce(std::span(&report.scratch_bytes, 1), comm::WorldOp::max);
-        world_.all_reduce(std::span<double>(report.step_seconds), comm::WorldOp::max);
-        world_.all_reduce(std::span(&report.load_seconds, 1), comm::WorldOp::max);
-        report.times = executor_->times();
-        std::vector<double> seconds;
-        for (const StepTime& time : report.times) {
-            seconds.push_back(time.seconds);
-        }
-        world_.all_reduce(std::span<double>(seconds), comm::WorldOp::max);
-        for (std::size_t i = 0; i < seconds.size(); ++i) {
-            report.times[i].seconds = seconds[i];
-        }
-    }
-
-    const plan::Plan& plan_;
-    comm::World& world_;
-    const RunOptions& options_;
-    Allocator allocator_;
-    std::unique_ptr<kernels::Kernels> kernels_;
-    std::unique_ptr<comm::Groups> groups_;
-    std::unique_ptr<Executor> executor_;
-};
-
 /// Logits of the unsharded model at the positions that were measured.
 FloatTensor reference_logits(const plan::Plan& plan, const plan::Plan& reference, const TokenBatch& tokens,
-                             const WeightSource& weights, std::int64_t steps) {
+                             const WeightSource& weights, const RunOptions& options, std::int64_t steps) {
     const auto world = comm::make_self_world();
     const auto groups = world->groups(reference.mesh.refined());
     const auto kernels = kernels::make_kernels(kernels::KernelSet::reference);
     Allocator allocator;
     Executor executor(reference, *groups, *kernels, weights, allocator);
     executor.run(tokens, 0);
-    FloatTensor logits = gather_logits(*world, reference, executor);
-    if (decodes(plan)) {
-        const std::int64_t prompt = plan.graph.workload.sequence_length;
-        return tokens_of(logits, {prompt, prompt + steps});
+    const FloatTensor logits = gather_logits(*world, reference, executor);
+    if (!decodes(plan)) {
+        return logits;
     }
-    return logits;
+    std::vector<std::int64_t> first = prompt_lengths(plan, options);
+    for (std::int64_t& position : first) {
+        position -= options.generate ? 1 : 0;
+    }
+    return tokens_of(logits, first, steps);
+}
+
+/// Generated ids that are not the most likely ones of `expected` [b, n, v].
+std::int64_t count_mismatches(const std::vector<std::vector<std::int32_t>>& generated, const FloatTensor& expected) {
+    std::int64_t mismatches = 0;
+    const auto vocab = static_cast<std::size_t>(expected.shape[2]);
+    std::span<const float> rest(expected.values);
+    for (const std::vector<std::int32_t>& sequence : generated) {
+        for (const std::int32_t id : sequence) {
+            mismatches += greedy_token(rest.first(vocab)) == id ? 0 : 1;
+            rest = rest.subspan(vocab);
+        }
+    }
+    return mismatches;
+}
+
+/// Rank 0: computes the unsharded model and compares.
+void verify(const plan::Plan& plan, const plan::Plan& reference, const TokenBatch& tokens, const WeightSource& weights,
+            const RunOptions& options, const FloatTensor& logits, RunReport& report) {
+    if (options.progress) {
+        options.progress("the unsharded model");
+    }
+    const auto start = Clock::now();
+    const FloatTensor expected = reference_logits(plan, reference, tokens, weights, options, report.measured_steps);
+    report.reference_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const tensor::DType dtype = plan.graph.workload.dtype;
+    report.comparison = compare(logits, expected, tolerance_of(dtype, plan.graph.model.layer_count()));
+    report.token_mismatches = count_mismatches(report.generated, expected);
+    report.comparison.passed =
+        report.comparison.passed && (dtype != tensor::DType::f32 || report.token_mismatches == 0);
 }
 
 bool counts_agree(const RunReport& report) {
@@ -176,21 +142,25 @@ bool counts_agree(const RunReport& report) {
 
 }  // namespace
 
-std::int64_t measured_steps(const plan::Plan& plan, std::int64_t wanted) {
-    std::int64_t steps = std::max<std::int64_t>(wanted, 1);
-    if (decodes(plan)) {
-        for (const plan::StoredTensor& stored : plan.stored) {
-            if (stored.kind == plan::StoredKind::cache) {
-                steps = std::min(steps, stored.shape[1] - plan.graph.workload.sequence_length);
-            }
-        }
+std::int64_t measured_steps(const plan::Plan& plan, const RunOptions& options) {
+    const std::int64_t wanted = std::max<std::int64_t>(options.steps, 1);
+    if (!decodes(plan)) {
+        return wanted;
     }
-    return steps;
+    const std::int64_t fed = plan.graph.workload.sequence_length - (options.generate ? 1 : 0);
+    return std::min(wanted, positions_in(plan) - fed);
 }
 
-std::int64_t tokens_needed(const plan::Plan& plan, std::int64_t steps) {
+std::int64_t tokens_needed(const plan::Plan& plan, const RunOptions& options) {
     const std::int64_t prompt = plan.graph.workload.sequence_length;
-    return decodes(plan) ? base::checked_add(prompt, measured_steps(plan, steps)) : prompt;
+    if (!decodes(plan)) {
+        return prompt;
+    }
+    return base::checked_add(prompt - (options.generate ? 1 : 0), measured_steps(plan, options));
+}
+
+std::int64_t tokens_given(const plan::Plan& plan, const RunOptions& options) {
+    return options.generate ? plan.graph.workload.sequence_length : tokens_needed(plan, options);
 }
 
 RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, comm::World& world,
@@ -203,11 +173,14 @@ RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, co
     }
     RunReport report;
     report.ranks = world.size();
-    const std::int64_t needed = tokens_needed(plan, options.steps);
+    const std::int64_t given = tokens_given(plan, options);
     TokenBatch tokens =
         options.tokens ? *options.tokens
-                       : seeded_tokens(options.seed, plan.graph.workload.batch_size, needed, plan.graph.model.vocab);
-    report.problems = check_tokens(plan, tokens, needed);
+                       : seeded_tokens(options.seed, plan.graph.workload.batch_size, given, plan.graph.model.vocab);
+    report.problems = check_tokens(plan, tokens, given);
+    for (const diag::Diagnostic& problem : check_lengths(plan, options)) {
+        report.problems.push_back(problem);
+    }
     if (options.checkpoint) {
         const auto found = check_checkpoint(plan.graph, *options.checkpoint);
         report.problems.insert(report.problems.end(), found.begin(), found.end());
@@ -215,7 +188,7 @@ RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, co
     if (!world.agree(report.problems.empty())) {
         return report;
     }
-    tokens = tokens.slice({0, needed});
+    tokens = tokens.slice({0, given}).widened(tokens_needed(plan, options));
     const std::unique_ptr<WeightSource> weights = make_weights(options, plan.graph.model);
     const FloatTensor logits = ShardedRun(plan, world, options).run(tokens, *weights, report);
     bool good = counts_agree(report);
@@ -227,14 +200,7 @@ RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, co
             write_logits(options.logits_file, logits);
         }
         if (options.verify) {
-            if (options.progress) {
-                options.progress("the unsharded model");
-            }
-            const auto start = Clock::now();
-            const FloatTensor expected = reference_logits(plan, reference, tokens, *weights, report.measured_steps);
-            report.reference_seconds = seconds_since(start);
-            report.comparison =
-                compare(logits, expected, tolerance_of(plan.graph.workload.dtype, plan.graph.model.layer_count()));
+            verify(plan, reference, tokens, *weights, options, logits, report);
             good = good && report.comparison.passed;
         }
     }

@@ -26,6 +26,10 @@ struct RunOptions {
     std::optional<tensor::Checkpoint> checkpoint;  ///< instead of seeded weights
     std::optional<TokenBatch> tokens;              ///< instead of seeded ids: tokens_needed(plan, options) per sequence
     std::int64_t steps = 4;  ///< decode: measured steps after the prompt, limited by the cache; prefill: runs
+    /// Decode only: feed back the most likely token instead of given ones; steps = tokens to generate, of which the
+    /// first follows from the prompt's last. Tokens are then only those of the prompts.
+    bool generate = false;
+    std::vector<std::int64_t> prompt_lengths;  ///< decode: of each sequence; empty = sequence_length for all
     bool verify = true;
     std::string save_weights;  ///< directory; empty = no
     std::string logits_file;   ///< empty = no
@@ -44,7 +48,9 @@ struct RunReport {
     std::int64_t executed_steps = 0;
     std::int64_t measured_steps = 0;  ///< the last ones
     bool verified = false;
-    Comparison comparison;              ///< on rank 0
+    Comparison comparison;                             ///< on rank 0
+    std::vector<std::vector<std::int32_t>> generated;  ///< per sequence, on rank 0
+    std::int64_t token_mismatches = 0;  ///< generated ids that the unsharded model would not have chosen; on rank 0
     std::vector<TrafficCount> traffic;  ///< over all executed steps
     std::vector<MemoryCount> memory;
     std::int64_t scratch_bytes = 0;    ///< peak of kernel scratch, highest of the ranks
@@ -54,16 +60,22 @@ struct RunReport {
     double reference_seconds = 0.0;  ///< on rank 0
 };
 
-/// Steps that will be measured: options.steps, in decode at most what the cache has room for after the prompt.
-std::int64_t measured_steps(const plan::Plan& plan, std::int64_t wanted);
+/// Steps that will be measured: options.steps, in decode at most what the cache and a table of learned positions have
+/// room for after the prompt.
+std::int64_t measured_steps(const plan::Plan& plan, const RunOptions& options);
 
-/// Tokens per sequence: the prompt's, in decode also those of the measured steps. The sequence_length that the
-/// reference plan needs.
-std::int64_t tokens_needed(const plan::Plan& plan, std::int64_t steps);
+/// Tokens that are fed per sequence: the prompt's, in decode also those of the measured steps. The sequence_length
+/// that the reference plan needs.
+std::int64_t tokens_needed(const plan::Plan& plan, const RunOptions& options);
+
+/// Tokens per sequence that options.tokens must give: without those that will be generated.
+std::int64_t tokens_given(const plan::Plan& plan, const RunOptions& options);
 
 /// Prefill: the plan is run on the tokens and all logits are compared. Decode: the prompt (sequence_length tokens) is
 /// fed token by token through the same plan, then the measured steps; every measured step's logits are compared with
-/// the unsharded model's at that position.
+/// the unsharded model's at that position. Generating, its most likely tokens there must be the generated ones (f32;
+/// in bf16 near ties may fall otherwise, which is counted): with equal tokens before, they are what the unsharded
+/// model generates itself.
 /// `reference`: the same model as prefill of tokens_needed() tokens without cache on a mesh of one device; only used
 /// on rank 0 when options.verify. Collective. Throws where ranks hold different plans or the world has another size
 /// than the mesh; exceptions on a single rank pass through, the caller must end the others.

@@ -35,6 +35,18 @@ void write_verify(JsonWriter& json, const RunSummary& run) {
     });
 }
 
+void write_generated(JsonWriter& json, const RunSummary& run) {
+    if (!run.generated) {
+        return;
+    }
+    json.object("generated", [&] {
+        json.array("ids", run.generated->ids, [&](const auto& sequence) { json.items(sequence); });
+        if (run.generated->mismatches) {
+            json.field("mismatches", *run.generated->mismatches);
+        }
+    });
+}
+
 void write_counts(JsonWriter& json, const RunSummary& run) {
     json.array("collectives", run.collectives, [&](const CollectiveCount& row) {
         json.object([&] {
@@ -84,6 +96,7 @@ void write_run_json(std::ostream& out, const RunSummary& run) {
         json.field("passed", run.passed());
         json.field("predictions_hold", run.predictions_hold());
         write_verify(json, run);
+        write_generated(json, run);
         write_counts(json, run);
         write_times(json, run);
         json.list("notes", run.notes, JsonLayout::lines);

@@ -45,6 +45,19 @@ struct VerifyResult {
     std::int64_t elements = 0;
 };
 
+/// Greedy generation over the sharded cache.
+struct Generated {
+    std::vector<std::vector<std::int32_t>> ids;  ///< per sequence
+    std::optional<std::int64_t> mismatches;      ///< ids the unsharded model would not have chosen, if it was asked
+    std::int64_t count() const {
+        std::int64_t total = 0;
+        for (const auto& sequence : ids) {
+            total += std::ssize(sequence);
+        }
+        return total;
+    }
+};
+
 struct RunSummary {
     std::string job;
     std::string mesh;  ///< "dp=2, tp=4 (8 devices)"
@@ -54,6 +67,7 @@ struct RunSummary {
     std::int64_t ranks = 1;
     std::int64_t threads = 1;  ///< of each rank
     std::optional<VerifyResult> verify;
+    std::optional<Generated> generated;
     std::vector<CollectiveCount> collectives;
     std::vector<MemoryCount> memory;
     std::int64_t kernel_scratch_bytes = 0;  ///< what kernels allocate beside the plan's memory

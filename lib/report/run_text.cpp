@@ -54,6 +54,20 @@ void write_verify(std::ostream& out, const RunSummary& run, const Style& style) 
     }
 }
 
+void write_generated(std::ostream& out, const RunSummary& run, const Style& style) {
+    if (!run.generated) {
+        return;
+    }
+    write_section(out, style, "Generated tokens");
+    for (std::size_t b = 0; b < run.generated->ids.size(); ++b) {
+        out << fmt::format("  sequence {}: {}\n", b, fmt::join(run.generated->ids[b], " "));
+    }
+    if (run.generated->mismatches) {
+        out << fmt::format("  {} of {} as the unsharded model generates them\n",
+                           run.generated->count() - *run.generated->mismatches, run.generated->count());
+    }
+}
+
 void write_collectives(std::ostream& out, const RunSummary& run, const Style& style) {
     write_section(out, style, "Communication of one step of the model");
     if (run.collectives.empty()) {
@@ -123,6 +137,7 @@ bool RunSummary::passed() const {
 void write_run_text(std::ostream& out, const RunSummary& run, const Style& style) {
     write_head(out, run, style);
     write_verify(out, run, style);
+    write_generated(out, run, style);
     write_collectives(out, run, style);
     write_memory(out, run, style);
     write_times(out, run, style);

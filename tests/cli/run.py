@@ -40,6 +40,28 @@ class Run(CommandTest):
         self.assertTrue(report["verify"]["passed"])
         self.assertLacks(result.out + result.err, "\x1b")
 
+    def test_generate(self):
+        result = self.run_job(self.job, "--generate", "5", "--format", "json")
+        self.assertExit(result, 0)
+        generated = json.loads(result.out)["generated"]
+        self.assertEqual([len(ids) for ids in generated["ids"]], [5] * len(generated["ids"]))
+        self.assertEqual(generated["mismatches"], 0)
+        self.assertIn("Generated tokens", self.run_job(self.job, "--generate", "2").out)
+        self.assertExit(self.run_job(self.job, "--generate", "2", "--steps", "2"), 2)
+        self.assertExit(self.run_job(self.job, "--generate", "0"), 2)
+        self.assertExit(self.run_job(self.job, "--generate", "2", "--mode", "prefill"), 2)
+        short = self.run_job(self.job, "--generate", "9", "--set", "workload.cache_length=15")
+        self.assertExit(short, 1)
+        self.assertIn("SP6002", short.err)
+
+    def test_prompt_lengths(self):
+        two = ("--set", "workload.batch_size=2")
+        self.assertExit(self.run_job(self.job, "--generate", "3", "--prompt-lengths", "3,8", *two), 0)
+        self.assertExit(self.run_job(self.job, "--mode", "decode", "--prompt-lengths", "3,8", *two), 0)
+        self.assertExit(self.run_job(self.job, "--prompt-lengths", "8"), 1)
+        self.assertExit(self.run_job(self.job, "--generate", "3", "--prompt-lengths", "3,"), 2)
+        self.assertExit(self.run_job(self.job, "--generate", "3", "--prompt-lengths", "1000"), 1)
+
     def test_under_mpirun(self):
         result = mpirun(2, "run", self.job, "--steps", "1", env=ROOT_ALLOWED)
         self.assertExit(result, 0)

@@ -30,7 +30,7 @@ exec::RunOptions options_of() {
 
 exec::RunReport run(const plan::Job& job, const exec::RunOptions& options) {
     const plan::Plan plan = test::plan_of(job);
-    const plan::Plan reference = test::reference_of(job, exec::tokens_needed(plan, options.steps));
+    const plan::Plan reference = test::reference_of(job, exec::tokens_needed(plan, options));
     return exec::run_and_verify(plan, reference, *comm::make_self_world(), options);
 }
 

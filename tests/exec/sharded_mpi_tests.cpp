@@ -62,7 +62,7 @@ TEST_CASE("sharded runs equal the unsharded model, bytes and memory equal the pl
         options.kernels = c.kernels;
         options.poison = true;
         const plan::Plan plan = test::plan_of(job);
-        const plan::Plan reference = test::reference_of(job, exec::tokens_needed(plan, options.steps));
+        const plan::Plan reference = test::reference_of(job, exec::tokens_needed(plan, options));
         const exec::RunReport report = exec::run_and_verify(plan, reference, world, options);
         CHECK_MESSAGE(report.passed, c.name() << "\n" << text_of(report));
         for (const exec::TrafficCount& row : report.traffic) {

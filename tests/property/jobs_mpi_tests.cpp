@@ -83,7 +83,7 @@ private:
         options.poison = true;
         options.plan_hash = report::plan_hash(plan);
         options.kernels = accepted_ % 2 == 0 ? kernels::KernelSet::reference : kernels::KernelSet::onednn;
-        const plan::Plan reference = test::reference_of(job, exec::tokens_needed(plan, options.steps));
+        const plan::Plan reference = test::reference_of(job, exec::tokens_needed(plan, options));
         return exec::run_and_verify(plan, reference, world_, options);
     }
 

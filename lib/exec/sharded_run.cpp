@@ -1,0 +1,135 @@
+#include "exec/sharded_run.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "exec/decode_feed.h"
+#include "exec/greedy.h"
+
+namespace shardplan::exec {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+bool decodes(const plan::Plan& plan) {
+    return plan.graph.workload.mode == model::Mode::decode;
+}
+
+std::vector<std::int64_t> prompt_lengths(const plan::Plan& plan, const RunOptions& options) {
+    const model::Workload& workload = plan.graph.workload;
+    if (!options.prompt_lengths.empty()) {
+        return options.prompt_lengths;
+    }
+    return std::vector<std::int64_t>(static_cast<std::size_t>(workload.batch_size), workload.sequence_length);
+}
+
+ShardedRun::ShardedRun(const plan::Plan& plan, comm::World& world, const RunOptions& options)
+    : plan_(plan),
+      world_(world),
+      options_(options),
+      allocator_(options.poison),
+      kernels_(kernels::make_kernels(options.kernels)),
+      groups_(world.groups(plan.mesh.refined())) {}
+
+FloatTensor ShardedRun::run(TokenBatch& tokens, const WeightSource& weights, RunReport& report) {
+    if (options_.progress) {
+        options_.progress("weights");
+    }
+    const auto start = Clock::now();
+    executor_ = std::make_unique<Executor>(plan_, *groups_, *kernels_, weights, allocator_);
+    report.load_seconds = seconds_since(start);
+    report.kernels = kernels_->describe();
+    report.measured_steps = measured_steps(plan_, options_);
+    FloatTensor logits = decodes(plan_) ? decode(tokens, report) : prefill(tokens, report);
+    collect(report);
+    executor_.reset();
+    return logits;
+}
+
+void ShardedRun::step(const TokenBatch& ids, std::span<const std::int64_t> first_positions, std::int64_t steps,
+                      RunReport& report) {
+    if (options_.progress) {
+        options_.progress(fmt::format("step {} of {}", report.executed_steps + 1, steps));
+    }
+    world_.barrier();
+    const auto start = Clock::now();
+    executor_->run(ids, first_positions);
+    report.step_seconds.push_back(seconds_since(start));
+    report.executed_steps += 1;
+}
+
+FloatTensor ShardedRun::prefill(const TokenBatch& tokens, RunReport& report) {
+    const std::vector<std::int64_t> start(static_cast<std::size_t>(tokens.batch), 0);
+    for (std::int64_t i = 0; i < report.measured_steps; ++i) {
+        step(tokens, start, report.measured_steps, report);
+    }
+    return wants_logits() ? gather_logits(world_, plan_, *executor_) : FloatTensor{};
+}
+
+FloatTensor ShardedRun::decode(TokenBatch& tokens, RunReport& report) {
+    const DecodeFeed feed(prompt_lengths(plan_, options_), plan_.graph.workload.sequence_length, report.measured_steps,
+                          options_.generate);
+    FloatTensor logits;
+    if (world_.rank() == 0 && wants_logits()) {
+        logits.shape = {tokens.batch, report.measured_steps, plan_.graph.model.vocab};
+        logits.values.resize(static_cast<std::size_t>(tensor::element_count(logits.shape)));
+    }
+    for (std::int64_t i = 0; i < feed.steps(); ++i) {
+        if (i == feed.first_measured()) {
+            executor_->reset_times();
+            report.step_seconds.clear();
+        }
+        step(feed.tokens(tokens, i), feed.positions(i), feed.steps(), report);
+        if (i < feed.first_measured()) {
+            continue;
+        }
+        if (wants_logits()) {
+            const FloatTensor part = gather_logits(world_, plan_, *executor_);
+            if (world_.rank() == 0) {
+                put_tokens(part, i - feed.first_measured(), logits);
+            }
+        }
+        if (options_.generate) {
+            const std::vector<std::int32_t> ids = greedy_tokens(world_, *executor_, tokens.batch);
+            feed.append(tokens, i, ids);
+            keep_generated(ids, report);
+        }
+    }
+    return logits;
+}
+
+void ShardedRun::keep_generated(std::span<const std::int32_t> ids, RunReport& report) const {
+    if (world_.rank() == 0) {
+        report.generated.resize(ids.size());
+        for (std::size_t b = 0; b < ids.size(); ++b) {
+            report.generated[b].push_back(ids[b]);
+        }
+    }
+}
+
+void ShardedRun::collect(RunReport& report) {
+    report.traffic = compare_traffic(world_, plan_, groups_->traffic(), report.executed_steps);
+    report.memory = compare_memory(world_, plan_, allocator_);
+    report.scratch_bytes = allocator_.peak(Category::scratch);
+    world_.all_reduce(std::span(&report.scratch_bytes, 1), comm::WorldOp::max);
+    world_.all_reduce(std::span<double>(report.step_seconds), comm::WorldOp::max);
+    world_.all_reduce(std::span(&report.load_seconds, 1), comm::WorldOp::max);
+    report.times = executor_->times();
+    std::vector<double> seconds;
+    for (const StepTime& time : report.times) {
+        seconds.push_back(time.seconds);
+    }
+    world_.all_reduce(std::span<double>(seconds), comm::WorldOp::max);
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+        report.times[i].seconds = seconds[i];
+    }
+}
+
+}  // namespace shardplan::exec

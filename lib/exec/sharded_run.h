@@ -1,0 +1,46 @@
+// The sharded side of `run`: all steps of one plan on one rank, with the counts and times that come of them.
+#pragma once
+
+#include <memory>
+
+#include "comm/communicator.h"
+#include "exec/executor.h"
+#include "exec/logits.h"
+#include "exec/verify.h"
+#include "plan/plan.h"
+
+namespace shardplan::exec {
+
+class ShardedRun {
+public:
+    /// All must outlive it. Collective, as all functions are.
+    ShardedRun(const plan::Plan& plan, comm::World& world, const RunOptions& options);
+
+    /// Returns the logits [b, measured positions, v] on rank 0 when options want them; fills in the sharded side of
+    /// `report`. Generating, it writes the generated ids into `tokens`.
+    FloatTensor run(TokenBatch& tokens, const WeightSource& weights, RunReport& report);
+
+private:
+    void step(const TokenBatch& ids, std::span<const std::int64_t> first_positions, std::int64_t steps,
+              RunReport& report);
+    bool wants_logits() const { return options_.verify || !options_.logits_file.empty(); }
+    FloatTensor prefill(const TokenBatch& tokens, RunReport& report);
+    FloatTensor decode(TokenBatch& tokens, RunReport& report);
+    void keep_generated(std::span<const std::int32_t> ids, RunReport& report) const;
+    void collect(RunReport& report);
+
+    const plan::Plan& plan_;
+    comm::World& world_;
+    const RunOptions& options_;
+    Allocator allocator_;
+    std::unique_ptr<kernels::Kernels> kernels_;
+    std::unique_ptr<comm::Groups> groups_;
+    std::unique_ptr<Executor> executor_;
+};
+
+bool decodes(const plan::Plan& plan);
+
+/// The prompts of options, or of the workload, one length per sequence.
+std::vector<std::int64_t> prompt_lengths(const plan::Plan& plan, const RunOptions& options);
+
+}  // namespace shardplan::exec
