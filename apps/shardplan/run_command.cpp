@@ -33,6 +33,9 @@ std::optional<plan::Plan> reference_plan(const plan::Plan& plan, std::int64_t to
     job.workload.mode = model::Mode::prefill;
     job.workload.sequence_length = tokens;
     job.workload.cache_length = 0;
+    job.workload.chunk_length = 0;
+    job.options.indivisible = plan::Indivisible::strict;
+    job.options.padded_vocab_size = 0;
     diag::Diagnostics diagnostics;
     return plan::make_plan(job, diagnostics);
 }

@@ -106,11 +106,28 @@ inline constexpr JobField cache_length = {
 inline constexpr JobField dtype = {
     "dtype", "Of weights, activations and cache. Default: f32 when the model is stored so, else bf16.", "",
     R"("bf16")"};
-inline constexpr std::array workload_fields = {mode, batch_size, sequence_length, cache_length, dtype};
+inline constexpr JobField chunk_length = {"chunk_length",
+                                          "Prefill in chunks of so many tokens, each attending to the cache that the "
+                                          "ones before have filled; 0: all at once. "
+                                          "It divides sequence_length.",
+                                          "0",
+                                          "512",
+                                          0,
+                                          most_tokens};
+inline constexpr std::array workload_fields = {mode, batch_size, sequence_length, cache_length, chunk_length, dtype};
 
 inline constexpr JobField indivisible = {
-    "indivisible", "A dimension that its axes do not divide: strict, an error; drop, it is not cut, with a warning.",
+    "indivisible",
+    "A dimension that its axes do not divide: strict, an error; drop, it is not cut, with a warning; pad, "
+    "strict but for the vocabulary, which is padded to the next multiple of 128 * devices, as Megatron pads.",
     R"("strict")", ""};
+inline constexpr JobField padded_vocab_size = {
+    "padded_vocab_size",
+    "Rows of embedding and output head, at least vocab_size; 0: vocab_size, or as indivisible has it.",
+    "0",
+    "51200",
+    0,
+    most_tokens};
 inline constexpr JobField kv_heads = {
     "kv_heads",
     "Fewer key/value heads than devices: replicate, each is held by several; split, projections stay evenly cut and "
@@ -119,7 +136,7 @@ inline constexpr JobField kv_heads = {
 inline constexpr JobField compat = {
     "compat", "Whose fields and rules hold: seed, the 13 fields of EasyDeL 0.0.80; current, the fields of eformer.",
     R"("seed")", ""};
-inline constexpr std::array options_fields = {indivisible, kv_heads, compat};
+inline constexpr std::array options_fields = {indivisible, padded_vocab_size, kv_heads, compat};
 
 }  // namespace fields
 
@@ -149,7 +166,7 @@ inline constexpr auto dtypes = std::to_array<Choice<tensor::DType>>({
     {"torch.float32", tensor::DType::f32},
 });
 inline constexpr auto indivisible = std::to_array<Choice<plan::Indivisible>>(
-    {{"strict", plan::Indivisible::strict}, {"drop", plan::Indivisible::drop}});
+    {{"strict", plan::Indivisible::strict}, {"drop", plan::Indivisible::drop}, {"pad", plan::Indivisible::pad}});
 inline constexpr auto kv_heads =
     std::to_array<Choice<plan::KvHeads>>({{"replicate", plan::KvHeads::replicate}, {"split", plan::KvHeads::split}});
 inline constexpr auto compat = std::to_array<Choice<partition::Compat>>(

@@ -66,6 +66,7 @@ std::string job_name(const JobSource& source, const model::ModelSpec& model) {
 void plan_generation(plan::Job& job, std::int64_t count, diag::Diagnostics& diagnostics) {
     model::Workload& workload = job.workload;
     workload.mode = model::Mode::decode;
+    workload.chunk_length = 0;
     if (workload.sequence_length < 1 || workload.sequence_length > fields::most_tokens) {
         return;  // reported where workloads are checked
     }

@@ -155,6 +155,7 @@ ordered_json workload_schema() {
                       {fields::batch_size, integer(fields::batch_size)},
                       {fields::sequence_length, integer(fields::sequence_length)},
                       {fields::cache_length, integer(fields::cache_length)},
+                      {fields::chunk_length, integer(fields::chunk_length)},
                       {fields::dtype, one_of_names(names::dtypes)}});
 }
 
@@ -167,6 +168,7 @@ ordered_json memory_schema() {
 
 ordered_json options_schema() {
     return object_of({{fields::indivisible, one_of_names(names::indivisible)},
+                      {fields::padded_vocab_size, integer(fields::padded_vocab_size)},
                       {fields::kv_heads, one_of_names(names::kv_heads)},
                       {fields::compat, one_of_names(names::compat)}});
 }

@@ -146,6 +146,7 @@ void read_options(const ConfigValue& value, plan::Job& job, diag::Diagnostics& d
     plan::Options& options = job.options;
     options.indivisible =
         reader.choice<plan::Indivisible>("indivisible", names::indivisible).value_or(options.indivisible);
+    options.padded_vocab_size = integer(reader, fields::padded_vocab_size).value_or(options.padded_vocab_size);
     options.kv_heads = reader.choice<plan::KvHeads>("kv_heads", names::kv_heads).value_or(options.kv_heads);
     options.compat = reader.choice<partition::Compat>("compat", names::compat).value_or(options.compat);
 }
@@ -237,6 +238,7 @@ void read_workload(const ConfigValue& value, plan::Job& job, diag::Diagnostics& 
     workload.batch_size = integer(reader, fields::batch_size).value_or(workload.batch_size);
     workload.sequence_length = integer(reader, fields::sequence_length).value_or(workload.sequence_length);
     workload.cache_length = integer(reader, fields::cache_length).value_or(workload.cache_length);
+    workload.chunk_length = integer(reader, fields::chunk_length).value_or(workload.chunk_length);
     workload.dtype = reader.choice<tensor::DType>("dtype", names::dtypes).value_or(workload.dtype);
 }
 

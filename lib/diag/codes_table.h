@@ -149,6 +149,12 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "earlier rule takes all of them. The output head of a tied embedding is no tensor of its own.",
      "Correct the pattern, move the rule up, or remove it.", "MaxText: parameters left unsharded by a rule that did not "
      "match"},
+    {"SP4014", Severity::warning, "padded vocabulary",
+     "options.indivisible is \"pad\", or padded_vocab_size is given, and embedding and head have more rows than the "
+     "vocabulary. One size holds for both. The rows are zero and in no checkpoint; their logits never win an argmax and "
+     "are in no result.",
+     "Nothing to do when the memory is affordable; another size of the axis may need no padding.",
+     "Megatron-Core make-vocab-size-divisible-by (128 * tp)"},
 
     // ---- the backend ----
     {"SP5001", Severity::error, "provider refused",

@@ -4,6 +4,8 @@
 // pass through; the caller ends the other ranks. Contradictions within the plan throw std::logic_error.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -29,6 +31,9 @@ struct LogitsBlock {
     tensor::ConstView values;
     std::vector<base::Interval> ranges;
     bool first_replica = true;  ///< no lower rank holds the same part
+    std::int64_t vocab = 0;     ///< logits of this id and those behind it are padding
+    /// Ids of the part that are not padding: the first so many of each row.
+    std::int64_t width() const { return std::clamp<std::int64_t>(vocab - ranges[2].begin, 0, ranges[2].size()); }
 };
 
 class Executor {

@@ -15,17 +15,22 @@ std::string message_of(const LogitsBlock& block) {
     if (!block.first_replica) {
         return {};
     }
-    const std::int64_t count = block.values.count();
+    const std::int64_t rows = block.ranges[0].size() * block.ranges[1].size();
+    const std::int64_t width = block.width();
+    const std::int64_t stride = block.ranges[2].size();
+    const std::int64_t count = rows * width;
     const std::size_t header = 3 * sizeof(Interval);
     std::string text(header + static_cast<std::size_t>(count) * sizeof(float), '\0');
-    std::memcpy(text.data(), block.ranges.data(), header);
-    if (block.values.dtype == tensor::DType::f32) {
-        std::memcpy(text.data() + header, block.values.data, text.size() - header);
-        return text;
-    }
-    for (std::int64_t i = 0; i < count; ++i) {
-        const float value = tensor::float_from_bf16(block.values.as<std::uint16_t>()[i]);
-        std::memcpy(text.data() + header + static_cast<std::size_t>(i) * sizeof(float), &value, sizeof value);
+    std::vector<Interval> ranges = block.ranges;
+    ranges[2].end = ranges[2].begin + width;
+    std::memcpy(text.data(), ranges.data(), header);
+    char* out = text.data() + header;
+    for (std::int64_t i = 0; i < count; ++i, out += sizeof(float)) {
+        const std::int64_t at = i / width * stride + i % width;
+        const float value = block.values.dtype == tensor::DType::f32
+                                ? block.values.as<float>()[at]
+                                : tensor::float_from_bf16(block.values.as<std::uint16_t>()[at]);
+        std::memcpy(out, &value, sizeof value);
     }
     return text;
 }
@@ -55,6 +60,7 @@ FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const Exec
     }
     const plan::BlockPlan& head = plan.blocks[static_cast<std::size_t>(plan.sequence.back().block)];
     whole.shape = head.values[static_cast<std::size_t>(head.output)].shape;
+    whole.shape[2] = plan.graph.model.vocab;  // without the padding
     whole.values.resize(static_cast<std::size_t>(tensor::element_count(whole.shape)));
     std::size_t received = 0;
     for (const std::string& message : messages) {

@@ -18,8 +18,8 @@ struct FloatTensor {
     std::vector<float> values;
 };
 
-/// [b, s, v] of the executor's last run on rank 0, empty elsewhere; of each part the replica of the lowest rank is
-/// taken. Collective.
+/// [b, s, v] of the executor's last run on rank 0, without logits of padded ids, empty elsewhere; of each part the
+/// replica of the lowest rank is taken. Collective.
 FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const Executor& executor);
 
 /// `count` tokens of every sequence of x [b, s, v], of sequence b from first[b] on.

@@ -135,7 +135,7 @@ void save_weights(const std::string& directory, const model::Graph& graph, tenso
     std::map<std::string, std::pair<std::string, int>> tensors;  // name -> pattern, layer
     for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
         const std::vector<int> layers = model::layers_of(graph, static_cast<int>(p));
-        for (model::Parameter& part : model::stored_parts(graph.parameters[p])) {
+        for (model::Parameter& part : model::stored_parts(model::without_padding(graph.parameters[p]))) {
             for (const int layer : layers) {
                 tensors[model::name_in_layer(part.name, layer)] = {part.name, layer};
             }

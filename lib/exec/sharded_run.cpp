@@ -66,21 +66,25 @@ void ShardedRun::step(const TokenBatch& ids, std::span<const std::int64_t> first
 }
 
 FloatTensor ShardedRun::prefill(const TokenBatch& tokens, RunReport& report) {
-    const std::vector<std::int64_t> start(static_cast<std::size_t>(tokens.batch), 0);
+    const model::Workload& workload = plan_.graph.workload;
+    const std::int64_t length = workload.query_length();
+    const std::int64_t chunks = workload.step_count();
+    FloatTensor logits;
     for (std::int64_t i = 0; i < report.measured_steps; ++i) {
-        step(tokens, start, report.measured_steps, report);
+        const std::int64_t first = i % chunks * length;
+        step(tokens.slice({first, first + length}),
+             std::vector<std::int64_t>(static_cast<std::size_t>(tokens.batch), first), report.measured_steps, report);
+        if (wants_logits() && i + chunks >= report.measured_steps) {  // of the last pass
+            add_logits(first, workload.sequence_length, logits);
+        }
     }
-    return wants_logits() ? gather_logits(world_, plan_, *executor_) : FloatTensor{};
+    return logits;
 }
 
 FloatTensor ShardedRun::decode(TokenBatch& tokens, RunReport& report) {
     const DecodeFeed feed(prompt_lengths(plan_, options_), plan_.graph.workload.sequence_length, report.measured_steps,
                           options_.generate);
     FloatTensor logits;
-    if (world_.rank() == 0 && wants_logits()) {
-        logits.shape = {tokens.batch, report.measured_steps, plan_.graph.model.vocab};
-        logits.values.resize(static_cast<std::size_t>(tensor::element_count(logits.shape)));
-    }
     for (std::int64_t i = 0; i < feed.steps(); ++i) {
         if (i == feed.first_measured()) {
             executor_->reset_times();
@@ -91,10 +95,7 @@ FloatTensor ShardedRun::decode(TokenBatch& tokens, RunReport& report) {
             continue;
         }
         if (wants_logits()) {
-            const FloatTensor part = gather_logits(world_, plan_, *executor_);
-            if (world_.rank() == 0) {
-                put_tokens(part, i - feed.first_measured(), logits);
-            }
+            add_logits(i - feed.first_measured(), report.measured_steps, logits);
         }
         if (options_.generate) {
             const std::vector<std::int32_t> ids = greedy_tokens(world_, *executor_, tokens.batch);
@@ -103,6 +104,18 @@ FloatTensor ShardedRun::decode(TokenBatch& tokens, RunReport& report) {
         }
     }
     return logits;
+}
+
+void ShardedRun::add_logits(std::int64_t first, std::int64_t length, FloatTensor& whole) {
+    const FloatTensor part = gather_logits(world_, plan_, *executor_);
+    if (world_.rank() != 0) {
+        return;
+    }
+    if (whole.values.empty()) {
+        whole.shape = {part.shape[0], length, part.shape[2]};
+        whole.values.resize(static_cast<std::size_t>(tensor::element_count(whole.shape)));
+    }
+    put_tokens(part, first, whole);
 }
 
 void ShardedRun::keep_generated(std::span<const std::int32_t> ids, RunReport& report) const {

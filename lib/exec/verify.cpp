@@ -145,7 +145,7 @@ bool counts_agree(const RunReport& report) {
 std::int64_t measured_steps(const plan::Plan& plan, const RunOptions& options) {
     const std::int64_t wanted = std::max<std::int64_t>(options.steps, 1);
     if (!decodes(plan)) {
-        return wanted;
+        return base::checked_mul(wanted, plan.graph.workload.step_count());
     }
     const std::int64_t fed = plan.graph.workload.sequence_length - (options.generate ? 1 : 0);
     return std::min(wanted, positions_in(plan) - fed);

@@ -25,7 +25,8 @@ struct RunOptions {
     kernels::KernelSet kernels = kernels::KernelSet::onednn;
     std::optional<tensor::Checkpoint> checkpoint;  ///< instead of seeded weights
     std::optional<TokenBatch> tokens;              ///< instead of seeded ids: tokens_needed(plan, options) per sequence
-    std::int64_t steps = 4;  ///< decode: measured steps after the prompt, limited by the cache; prefill: runs
+    std::int64_t steps =
+        4;  ///< decode: measured steps after the prompt, limited by the cache; prefill: runs, each of all chunks
     /// Decode only: feed back the most likely token instead of given ones; steps = tokens to generate, of which the
     /// first follows from the prompt's last. Tokens are then only those of the prompts.
     bool generate = false;

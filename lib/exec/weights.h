@@ -26,6 +26,10 @@ protected:
     /// The same for a parameter that has a checkpoint tensor of its own, or is part of one (model::stored_parts).
     virtual void fill_part(const model::Parameter& parameter, int layer, std::span<const base::Interval> ranges,
                            tensor::View y) const = 0;
+
+private:
+    void fill_padded(const model::Parameter& parameter, int layer, std::span<const base::Interval> ranges,
+                     const tensor::View& y) const;
 };
 
 /// The ranges that take all of a tensor.

@@ -54,7 +54,7 @@ void BlockBuilder::apply_into(OpKind kind, std::string name, std::vector<TensorI
 }
 
 TensorId BlockBuilder::linear(TensorId x, const LinearSpec& spec) {
-    const std::int64_t stored_out = spec.stored_out == 0 ? spec.out : spec.stored_out;
+    const std::int64_t stored_out = spec.stored_out == 0 ? spec.out - spec.padding : spec.stored_out;
     Parameter weight;
     weight.name = spec.tensor + ".weight";
     weight.part = spec.part;
@@ -62,6 +62,7 @@ TensorId BlockBuilder::linear(TensorId x, const LinearSpec& spec) {
     weight.parallel = spec.parallel;
     weight.transposed = spec.transposed;
     weight.shape = spec.transposed ? tensor::Shape{spec.in, spec.out} : tensor::Shape{spec.out, spec.in};
+    weight.padding = spec.padding;
     weight.stored_shape = spec.transposed ? tensor::Shape{spec.in, stored_out} : tensor::Shape{stored_out, spec.in};
     weight.view = spec.rows;
     weight.view.dim = spec.transposed && spec.rows.groups > 0 ? 1 : 0;
@@ -74,7 +75,7 @@ TensorId BlockBuilder::linear(TensorId x, const LinearSpec& spec) {
 }
 
 TensorId BlockBuilder::bias(TensorId x, const LinearSpec& spec, TensorRole role) {
-    const std::int64_t stored_out = spec.stored_out == 0 ? spec.out : spec.stored_out;
+    const std::int64_t stored_out = spec.stored_out == 0 ? spec.out - spec.padding : spec.stored_out;
     Parameter bias;
     bias.name = spec.tensor + ".bias";
     bias.part = spec.part;
@@ -82,6 +83,7 @@ TensorId BlockBuilder::bias(TensorId x, const LinearSpec& spec, TensorRole role)
     bias.kind = column ? ParameterKind::column_bias : ParameterKind::row_bias;
     bias.parallel = column ? spec.parallel : ParallelDim::none;
     bias.shape = {spec.out};
+    bias.padding = spec.padding;
     bias.stored_shape = {stored_out};
     bias.view = spec.rows;
     const tensor::Shape shape = this->shape(x);

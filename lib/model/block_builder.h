@@ -29,7 +29,8 @@ struct LinearSpec {
     ParallelDim parallel = ParallelDim::none;
     std::int64_t in = 0;
     std::int64_t out = 0;
-    std::int64_t stored_out = 0;  ///< of the whole fused tensor; 0 = out
+    std::int64_t stored_out = 0;  ///< of the whole fused tensor; 0 = out without its padding
+    std::int64_t padding = 0;     ///< of `out`: Parameter::padding of weight and bias
     FusedView rows;               ///< of the output dimension; its `dim` is set by the builder
     bool transposed = false;      ///< stored [in, out]
     TensorRole role = TensorRole::free;

@@ -29,8 +29,9 @@ Parameter token_table(const ModelSpec& model) {
     table.name = model.names.embedding + ".weight";
     table.kind = ParameterKind::embedding;
     table.parallel = ParallelDim::vocab;
-    table.shape = {model.vocab, embedding_width(model)};
-    table.stored_shape = table.shape;
+    table.shape = {model.vocab_rows(), embedding_width(model)};
+    table.stored_shape = {model.vocab, embedding_width(model)};
+    table.padding = model.vocab_rows() - model.vocab;
     return table;
 }
 
@@ -90,14 +91,15 @@ TensorId apply_lm_head(BlockBuilder& b, TensorId x, const ModelSpec& model) {
     spec.slot = Slot::lm_head;
     spec.parallel = ParallelDim::vocab;
     spec.in = embedding_width(model);
-    spec.out = model.vocab;
+    spec.out = model.vocab_rows();
+    spec.padding = model.vocab_rows() - model.vocab;
     spec.role = TensorRole::logits;
     if (!model.tied_embeddings) {
         x = b.linear(x, spec);
         return model.lm_head_bias ? b.bias(x, spec, TensorRole::logits) : x;
     }
     const TensorId table = b.parameter(token_table(model));
-    const tensor::Shape shape = {b.shape(x)[0], b.shape(x)[1], model.vocab};
+    const tensor::Shape shape = {b.shape(x)[0], b.shape(x)[1], model.vocab_rows()};
     x = b.apply(OpKind::linear, spec.op, spec.slot, {x, table}, {"lm_head.out", TensorRole::logits, shape});
     return model.lm_head_bias ? b.bias(x, spec, TensorRole::logits) : x;
 }

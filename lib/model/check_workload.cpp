@@ -7,6 +7,26 @@ namespace {
 
 constexpr std::int64_t largest = std::int64_t{1} << 40;
 
+bool check_chunks(const Workload& workload, diag::Diagnostics& diagnostics) {
+    if (workload.chunk_length == 0) {
+        return true;
+    }
+    std::string problem;
+    if (workload.mode == Mode::decode) {
+        problem = "chunks are for prefill, a decode step has one token of each sequence";
+    } else if (workload.chunk_length < 1 || workload.chunk_length > workload.sequence_length ||
+               workload.sequence_length % workload.chunk_length != 0) {
+        problem = fmt::format("sequence_length {} is not a multiple of chunk_length {}", workload.sequence_length,
+                              workload.chunk_length);
+    }
+    if (!problem.empty()) {
+        diagnostics.report("SP6002", problem, "/workload/chunk_length",
+                           workload.mode == Mode::decode ? "leave chunk_length out"
+                                                         : "all chunks of a plan have the same length; give a divisor");
+    }
+    return problem.empty();
+}
+
 }  // namespace
 
 void check_workload(const ModelSpec& model, const Workload& workload, diag::Diagnostics& diagnostics) {
@@ -23,6 +43,9 @@ void check_workload(const ModelSpec& model, const Workload& workload, diag::Diag
     sane = check_range("sequence_length", workload.sequence_length, 1) && sane;
     sane = check_range("cache_length", workload.cache_length, 0) && sane;
     if (!sane) {
+        return;
+    }
+    if (!check_chunks(workload, diagnostics)) {
         return;
     }
     const std::int64_t positions = workload.sequence_length + (decode ? 1 : 0);

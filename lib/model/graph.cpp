@@ -51,10 +51,16 @@ std::int64_t parameter_count(const Graph& graph) {
     std::int64_t total = 0;
     for (std::size_t i = 0; i < graph.parameters.size(); ++i) {
         const auto copies = static_cast<std::int64_t>(layers_of(graph, static_cast<int>(i)).size());
-        const std::int64_t elements = tensor::element_count(graph.parameters[i].shape);
+        const std::int64_t elements = tensor::element_count(without_padding(graph.parameters[i]).shape);
         total = base::checked_add(total, base::checked_mul(copies, elements));
     }
     return total;
+}
+
+Parameter without_padding(Parameter parameter) {
+    parameter.shape.front() -= parameter.padding;
+    parameter.padding = 0;
+    return parameter;
 }
 
 std::string name_in_layer(std::string_view pattern, int layer) {

@@ -68,7 +68,8 @@ struct Parameter {
     std::string part;  ///< "q", "k", "v", "gate", "up" for a part of a fused tensor, else ""
     ParameterKind kind = ParameterKind::column_linear;
     ParallelDim parallel = ParallelDim::none;
-    tensor::Shape shape;         ///< of this part
+    tensor::Shape shape;         ///< of this part, padding included
+    std::int64_t padding = 0;    ///< rows at the end of dimension 0 that no checkpoint has; their values are zero
     tensor::Shape stored_shape;  ///< of the whole checkpoint tensor
     FusedView view;
     bool transposed = false;   ///< linear stored [in, out] (Conv1D) instead of [out, in]
@@ -210,6 +211,9 @@ Parameter part_of_expert(const Parameter& parameter, std::int64_t expert);
 
 /// The name of its tensor in a layer, of the first expert's where it is stored per expert.
 std::string example_name(const Parameter& parameter, int layer);
+
+/// What of a parameter a checkpoint has.
+Parameter without_padding(Parameter parameter);
 
 /// The parts that have checkpoint tensors of their own: one for each expert where it is stored per expert, else the
 /// parameter itself.

@@ -133,7 +133,7 @@ TensorId LayerBuilder::cache(TensorId fresh, const std::string& name) {
         b_.input(fmt::format("cache.{}", name), TensorKind::cache, TensorRole::kv_cache,
                  {workload_.batch_size, workload_.cache_slots(), a.kv_heads, a.head_dim}, workload_.dtype);
     b_.apply_into(OpKind::cache_write, fmt::format("{}_cache", name), {fresh}, cache);
-    return workload_.mode == Mode::decode ? cache : fresh;
+    return workload_.reads_cache() ? cache : fresh;
 }
 
 TensorId LayerBuilder::attend(TensorId q, TensorId k, TensorId v) {
@@ -142,7 +142,7 @@ TensorId LayerBuilder::attend(TensorId q, TensorId k, TensorId v) {
     attributes.attention_scale = a.scale;
     attributes.attention_softcap = a.logit_softcap;
     attributes.window = layer_.sliding_window;
-    attributes.from_cache = workload_.mode == Mode::decode;
+    attributes.from_cache = workload_.reads_cache();
     const tensor::Shape shape = b_.shape(q);
     const TensorId out = b_.apply(OpKind::attention, "attention", Slot::core_attention, {q, k, v},
                                   {"attention.output", TensorRole::attention_output, shape}, attributes);

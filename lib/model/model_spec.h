@@ -163,6 +163,10 @@ struct ModelSpec {
     std::string model_type;  ///< as written
     std::int64_t hidden = 0;
     std::int64_t vocab = 0;
+    /// Rows that embedding and head get so that their axes divide them; 0 = no padding. Rows from vocab on are zero in
+    /// no checkpoint, and their logits count for nothing.
+    std::int64_t padded_vocab = 0;
+    std::int64_t vocab_rows() const { return padded_vocab > 0 ? padded_vocab : vocab; }
     std::int64_t max_positions = 0;    ///< 0 = not stated
     std::int64_t embedding_width = 0;  ///< of the token embedding when it differs from hidden (opt-350m); 0 = hidden
     std::int64_t position_rows = 0;    ///< rows of the learned position table; 0 = none

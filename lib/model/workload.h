@@ -20,16 +20,29 @@ struct Workload {
     /// prefill: tokens of each sequence in the step. decode: tokens of each sequence that the cache holds when the step
     /// starts; the step itself has one token per sequence (the seed's rule: decode iff the query length is 1).
     std::int64_t sequence_length = 128;
-    /// Positions the key/value cache can hold. 0 = in prefill no cache is kept, in decode sequence_length + 1 rounded
-    /// up to a multiple of 16 (decode_slots below), which the planner rounds up further to what the key axes need.
+    /// Positions the key/value cache can hold. 0 = in prefill no cache is kept, or in chunks one of sequence_length, in
+    /// decode sequence_length + 1 rounded up to a multiple of 16 (decode_slots below), which the planner rounds up
+    /// further to what the key axes need.
     std::int64_t cache_length = 0;
+    /// Prefill in chunks: a step has so many tokens of each sequence, and attends to the cache, which the chunks before
+    /// have filled. 0 = all at once. sequence_length is a multiple of it.
+    std::int64_t chunk_length = 0;
     tensor::DType dtype = tensor::DType::bf16;  ///< of weights, activations and cache: f32 or bf16
 
-    std::int64_t query_length() const { return mode == Mode::prefill ? sequence_length : 1; }
+    bool chunked() const { return mode == Mode::prefill && chunk_length > 0; }
+    /// Whether attention reads keys and values from the cache, those of the step among them.
+    bool reads_cache() const { return mode == Mode::decode || chunked(); }
+    /// Tokens of each sequence in one step.
+    std::int64_t query_length() const { return mode == Mode::decode ? 1 : chunked() ? chunk_length : sequence_length; }
+    /// Steps until the tokens of the workload are done.
+    std::int64_t step_count() const { return chunked() ? sequence_length / chunk_length : 1; }
     /// Cache positions before any rounding for the key axes; 0 = no cache.
     std::int64_t cache_slots() const {
-        if (mode == Mode::prefill || cache_length > 0) {
+        if (cache_length > 0) {
             return cache_length;
+        }
+        if (mode == Mode::prefill) {
+            return chunked() ? sequence_length : 0;
         }
         return (sequence_length + 16) / 16 * 16;
     }

@@ -66,7 +66,7 @@ DimRequest ActivationSpecs::request(Semantic semantic, const char* dimension, st
 
 /// In decode every sequence dimension follows the query (1a.4: hidden states are P(B, gQ, E) there).
 DimRequest ActivationSpecs::sequence(Semantic semantic, std::int64_t units) const {
-    return request(phase_ == Phase::decode ? Semantic::query_length : semantic, "sequence_length", units);
+    return request(phase_ == Phase::decode ? Semantic::query_length : semantic, length_name(), units);
 }
 
 void ActivationSpecs::add_token_parallel(std::vector<DimRequest>& dims) const {
@@ -108,7 +108,7 @@ std::vector<DimRequest> ActivationSpecs::requests(TensorRole role, const tensor:
         case TensorRole::key:
         case TensorRole::key_flat: {
             const DimRequest rows =
-                phase_ == Phase::decode ? none : request(Semantic::kv_length, "sequence_length", shape[1]);
+                phase_ == Phase::decode ? none : request(Semantic::kv_length, length_name(), shape[1]);
             std::vector<DimRequest> dims = {batch, rows, request(Semantic::kv_head, kv_heads_name, attention.kv_heads),
                                             request(Semantic::kv_head_dim, "head_dim", attention.head_dim)};
             dims.resize(shape.size());

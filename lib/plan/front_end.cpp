@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "plan/checks/checks.h"
+#include "plan/checks/size_hints.h"
 #include "plan/kv_heads.h"
 #include "plan/layer_rules.h"
 #include "plan/parameter_specs.h"
@@ -33,6 +34,7 @@ FrontEnd::FrontEnd(const Job& job, diag::Diagnostics& diagnostics)
 
 bool FrontEnd::run() {
     round_cache_length();
+    pad_vocabulary();
     model::check_workload(plan_.job.model, plan_.job.workload, diagnostics_);
     plan_.mesh = RefinedMesh(plan_.job.mesh, kv_head_splits(plan_.job, placer_, diagnostics_));
     choose_provider();
@@ -48,13 +50,53 @@ bool FrontEnd::run() {
 /// Decode without a stated cache length: what the key axes need to divide it evenly.
 void FrontEnd::round_cache_length() {
     model::Workload& workload = plan_.job.workload;
-    if (workload.mode != model::Mode::decode || workload.cache_length > 0) {
+    if (!workload.reads_cache() || workload.cache_length > 0) {
         return;
     }
     const auto entry = plan_.job.partition_axis.resolve(Semantic::kv_length, Phase::train);
     const std::int64_t parts = placer_.size_of(placer_.existing_axes(entry, "kv_cache"));
     workload.cache_length = base::checked_mul(base::ceil_div(workload.cache_slots(), parts), parts);
     plan_.notes.push_back(fmt::format("cache_length not given: {} positions", workload.cache_length));
+}
+
+/// What cuts the vocabulary only the placement knows, of whatever rules: it is asked once without padding.
+void FrontEnd::pad_vocabulary() {
+    const Options& options = plan_.job.options;
+    model::ModelSpec& model = plan_.job.model;
+    model.padded_vocab = 0;
+    if (options.padded_vocab_size == 0 && options.indivisible != Indivisible::pad) {
+        return;
+    }
+    if (options.padded_vocab_size > 0 && options.padded_vocab_size < model.vocab) {
+        diagnostics_.report("SP1006",
+                            fmt::format("padded_vocab_size {} is less than the vocab_size {} of the model",
+                                        options.padded_vocab_size, model.vocab),
+                            "/options/padded_vocab_size");
+        return;
+    }
+    model.padded_vocab = options.padded_vocab_size;
+    std::string rule = "options.padded_vocab_size";
+    if (model.padded_vocab == 0) {
+        Job unpadded = plan_.job;
+        unpadded.options.indivisible = Indivisible::strict;
+        diag::Diagnostics unheard;
+        FrontEnd trial(unpadded, unheard);
+        trial.run();
+        const std::int64_t parts = trial.placer_.vocabulary_parts();
+        if (model.vocab % parts != 0) {
+            model.padded_vocab = padded_vocabulary(model.vocab, parts);
+            rule = fmt::format("the next multiple of 128 * {}", parts);
+        }
+    }
+    if (model.padded_vocab > model.vocab) {
+        const std::int64_t rows = model.padded_vocab - model.vocab;
+        diagnostics_.report("SP4014",
+                            fmt::format("vocab_size {} is padded to {} ({}): {} rows ({:.2f} %) of embedding and head "
+                                        "hold nothing",
+                                        model.vocab, model.padded_vocab, rule, rows,
+                                        100.0 * static_cast<double>(rows) / static_cast<double>(model.padded_vocab)),
+                            "/options", "logits of padded ids are left out of every result");
+    }
 }
 
 SpecEntry FrontEnd::axes_of(Semantic semantic, const char* tensor) {
@@ -69,7 +111,7 @@ bool FrontEnd::tokens_divisible(const SpecEntry& heads) {
         std::erase(axes, name);
         axes.push_back(name);
     }
-    const std::int64_t tokens = decode ? plan_.job.workload.batch_size : plan_.job.workload.sequence_length;
+    const std::int64_t tokens = decode ? plan_.job.workload.batch_size : plan_.job.workload.query_length();
     return tokens % placer_.size_of(axes) == 0;
 }
 

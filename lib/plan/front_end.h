@@ -29,6 +29,7 @@ public:
 
 private:
     void round_cache_length();
+    void pad_vocabulary();
     partition::SpecEntry axes_of(partition::Semantic semantic, const char* tensor);
     bool tokens_divisible(const partition::SpecEntry& heads);
     bool choose_provider();

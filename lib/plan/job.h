@@ -18,6 +18,7 @@ namespace shardplan::plan {
 enum class Indivisible : std::uint8_t {
     strict,  ///< an indivisible dimension or a missing axis is an error
     drop,    ///< the whole entry becomes None, with a diagnostic (eformer, semantics 1c.1)
+    pad,     ///< strict, but the vocabulary is padded to Megatron's next size that divides (semantics 2.4)
 };
 
 enum class KvHeads : std::uint8_t {
@@ -27,6 +28,7 @@ enum class KvHeads : std::uint8_t {
 
 struct Options {
     Indivisible indivisible = Indivisible::strict;
+    std::int64_t padded_vocab_size = 0;  ///< rows of embedding and head; 0 = as `indivisible` has it
     KvHeads kv_heads = KvHeads::replicate;
     partition::Compat compat = partition::Compat::seed;
 };

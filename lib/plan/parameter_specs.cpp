@@ -80,7 +80,7 @@ private:
             case ParallelDim::heads: return {Semantic::head, "num_attention_heads", model.attention.heads};
             case ParallelDim::kv_heads: return {Semantic::kv_head, "num_key_value_heads", model.attention.kv_heads};
             case ParallelDim::mlp: return {Semantic::mlp_intermediate, "intermediate_size", model.mlp.intermediate};
-            case ParallelDim::vocab: return {Semantic::vocab, "vocab_size", model.vocab};
+            case ParallelDim::vocab: return {Semantic::vocab, "vocab_size", model.vocab_rows()};
             case ParallelDim::experts:
                 return {Semantic::mlp_intermediate, "moe_intermediate_size", model.moe.intermediate};
             case ParallelDim::none: break;
@@ -157,6 +157,9 @@ private:
     }
 
     std::string dimension_name(const Parameter& parameter, int dim) const {
+        if (parameter.parallel == ParallelDim::vocab && dim == 0) {
+            return "vocab_size";
+        }
         const std::int64_t size = parameter.shape[static_cast<std::size_t>(dim)];
         return size == job_.model.hidden ? "hidden_size" : fmt::format("dimension {} of {}", dim, parameter.name);
     }

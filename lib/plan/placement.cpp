@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/spelling.h"
 #include "plan/checks/size_hints.h"
 
@@ -128,6 +130,9 @@ void Placer::refuse_duplicates(const std::string& tensor, const std::vector<DimR
 
 void Placer::check_divisible(const std::string& tensor, int index, const DimRequest& dim, SpecEntry& axes) {
     const std::int64_t product = size_of(axes);
+    if (dim.dimension == "vocab_size") {
+        vocabulary_parts_ = base::checked_mul(vocabulary_parts_ / std::gcd(vocabulary_parts_, product), product);
+    }
     if (dim.units % product == 0) {
         return;
     }

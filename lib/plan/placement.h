@@ -43,6 +43,9 @@ public:
 
     const std::vector<std::string>& notes() const { return notes_; }
 
+    /// The number that the vocabulary must be a multiple of for all that was placed so far.
+    std::int64_t vocabulary_parts() const { return vocabulary_parts_; }
+
 private:
     void refuse_duplicates(const std::string& tensor, const std::vector<DimRequest>& dims,
                            std::vector<partition::SpecEntry>& entries);
@@ -53,6 +56,7 @@ private:
     diag::Diagnostics& diagnostics_;
     std::set<std::string> seen_;
     std::vector<std::string> notes_;
+    std::int64_t vocabulary_parts_ = 1;
 };
 
 /// "tp=8" or "fsdp=2 * dp=4 (8)".

@@ -49,9 +49,12 @@ Totals model_totals(const Plan& plan) {
             continue;
         }
         const auto count = static_cast<std::int64_t>(stored.layers.size());
-        const std::int64_t elements = checked_mul(count, tensor::element_count(stored.shape));
+        const model::Parameter& parameter = plan.graph.parameters[static_cast<std::size_t>(stored.parameter)];
+        const std::int64_t elements =
+            checked_mul(count, tensor::element_count(model::without_padding(parameter).shape));
         totals.parameters = checked_add(totals.parameters, elements);
-        totals.parameter_bytes = checked_add(totals.parameter_bytes, checked_mul(count, stored.bytes));
+        totals.parameter_bytes =
+            checked_add(totals.parameter_bytes, checked_mul(elements, tensor::size_of(stored.dtype)));
         if (partition::shard_count(stored.layout, plan.mesh.refined()) == 1) {
             unsharded = checked_add(unsharded, elements);
         }

@@ -3,7 +3,12 @@
 namespace shardplan::report {
 
 std::string_view text_of(plan::Indivisible policy) {
-    return policy == plan::Indivisible::strict ? "strict" : "drop";
+    switch (policy) {
+        case plan::Indivisible::strict: return "strict";
+        case plan::Indivisible::drop: return "drop";
+        case plan::Indivisible::pad: return "pad";
+    }
+    return "";
 }
 
 std::string_view text_of(plan::KvHeads policy) {

@@ -94,6 +94,7 @@ void write_model(JsonWriter& json, const model::ModelSpec& model) {
         json.field("model_type", model.model_type);
         json.field("hidden", model.hidden);
         json.field("vocab", model.vocab);
+        json.field("padded_vocab", model.vocab_rows());
         json.field("max_positions", model.max_positions);
         json.field("embedding_width", model.embedding_width);
         json.field("position_rows", model.position_rows);
@@ -125,6 +126,7 @@ void write_workload(JsonWriter& json, const model::Workload& workload) {
         json.field("batch_size", workload.batch_size);
         json.field("sequence_length", workload.sequence_length);
         json.field("cache_length", workload.cache_slots());
+        json.field("chunk_length", workload.chunk_length);
         json.field("dtype", tensor::to_string(workload.dtype));
     });
 }
@@ -192,6 +194,7 @@ void write_job_json(JsonWriter& json, const plan::Job& job) {
         json.object("options", [&] {
             json.field("compat", text_of(job.options.compat));
             json.field("indivisible", text_of(job.options.indivisible));
+            json.field("padded_vocab_size", job.options.padded_vocab_size);
             json.field("kv_heads", text_of(job.options.kv_heads));
         });
         write_partition(json, job);

@@ -35,11 +35,12 @@ void write_fact(std::ostream& out, const Style& style, std::string_view label, s
 std::string model_text(const plan::Plan& plan) {
     const model::ModelSpec& model = plan.graph.model;
     return fmt::format(
-        "{}, {} layers, hidden {}, {} heads, {} key/value heads of {}, intermediate {}, vocabulary {}; {} parameters "
+        "{}, {} layers, hidden {}, {} heads, {} key/value heads of {}, intermediate {}, vocabulary {}{}; {} parameters "
         "({})",
         model.model_type, model.layer_count(), model.hidden, model.attention.heads, model.attention.kv_heads,
-        model.attention.head_dim, model.mlp.intermediate, model.vocab, count_text(plan.totals.parameters),
-        bytes_text(plan.totals.parameter_bytes));
+        model.attention.head_dim, model.mlp.intermediate, model.vocab,
+        model.vocab_rows() > model.vocab ? fmt::format(" padded to {}", model.vocab_rows()) : "",
+        count_text(plan.totals.parameters), bytes_text(plan.totals.parameter_bytes));
 }
 
 std::string workload_text(const model::Workload& workload) {
@@ -48,7 +49,10 @@ std::string workload_text(const model::Workload& workload) {
     const bool decode = workload.mode == model::Mode::decode;
     return fmt::format("{}: {} sequence{}, {} {} each, {}, {}", to_string(workload.mode), workload.batch_size,
                        workload.batch_size == 1 ? "" : "s", workload.sequence_length,
-                       decode ? "tokens behind one new token" : "tokens", cache, tensor::to_string(workload.dtype));
+                       workload.chunked() ? fmt::format("tokens, in chunks of {}", workload.chunk_length)
+                       : decode           ? "tokens behind one new token"
+                                          : "tokens",
+                       cache, tensor::to_string(workload.dtype));
 }
 
 void write_head(std::ostream& out, const plan::Plan& plan, const Style& style) {

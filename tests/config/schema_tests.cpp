@@ -98,6 +98,7 @@ const std::vector<Row> good = {
     {"/workload", R"({"mode": "decode", "batch_size": 4, "sequence_length": 9, "cache_length": 0, "dtype": "bf16"})"},
     {"/workload/dtype", "\"torch.float32\""},
     {"/options", R"({"indivisible": "drop", "kv_heads": "split", "compat": "seed"})"},
+    {"/options", R"({"indivisible": "pad", "padded_vocab_size": 512})"},
     {"/options/compat", "\"current\""},
 };
 
@@ -147,7 +148,7 @@ const std::vector<Row> bad = {
     {"/workload/dtype", "\"f16\""},
     {"/workload/dtype", "7"},
     {"/workload/seq_length", "1"},
-    {"/options/indivisible", "\"pad\""},
+    {"/options/indivisible", "\"wrap\""},
     {"/options/kv_heads", "\"cut\""},
     {"/options/compat", "\"new\""},
     {"/options/strict", "true"},

@@ -166,7 +166,9 @@ inline plan::Plan reference_of(const plan::Job& job, std::int64_t tokens) {
     workload.mode = model::Mode::prefill;
     workload.sequence_length = tokens;
     workload.cache_length = 0;
+    workload.chunk_length = 0;
     plan::Job reference = job_of(job.model, workload);
+    reference.model.padded_vocab = 0;
     reference.provider = backend::ProviderChoice::local;
     return plan_of(reference);
 }

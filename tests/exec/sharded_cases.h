@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,10 +24,14 @@ struct ShardedCase {
     plan::KvHeads kv_heads = plan::KvHeads::replicate;
     std::int64_t batch = 8;
     std::int64_t tokens = 8;
+    std::int64_t chunk = 0;
+    bool pad = false;  ///< a vocabulary of odd size, padded
 
     std::string name() const {
         std::string text =
             fmt::format("{} on {}, {} {}", model, mesh, model::to_string(mode), tensor::to_string(dtype));
+        text += chunk > 0 ? fmt::format(" in chunks of {}", chunk) : "";
+        text += pad ? ", padded" : "";
         for (const auto& [field, entry] : axes) {
             text += fmt::format(", {} = {}", field, partition::to_string(entry));
         }
@@ -66,6 +71,26 @@ inline void add_expert_cases(std::vector<ShardedCase>& cases) {
     }
 }
 
+/// Chunks over every kind of axis, and a vocabulary that must be padded to be cut.
+inline void add_chunk_and_padding_cases(std::vector<ShardedCase>& cases) {
+    for (const char* mesh : {"tp=2", "sp=2", "fsdp=2", "sp=2,tp=2", "sp=4", "tp=4", "fsdp=2,sp=2,tp=2", "tp=8"}) {
+        for (const char* model : {"llama", "gpt2", "gemma2", "bloom", "qwen2_moe"}) {
+            ShardedCase chunks{model, mesh};
+            chunks.tokens = 16;
+            chunks.chunk = 4;
+            chunks.pad = std::string_view(model) == "bloom";
+            cases.push_back(chunks);
+        }
+        for (const char* model : {"llama", "gpt2", "gemma2"}) {
+            for (const model::Mode mode : {model::Mode::prefill, model::Mode::decode}) {
+                ShardedCase padded{model, mesh, mode};
+                padded.pad = true;
+                cases.push_back(padded);
+            }
+        }
+    }
+}
+
 /// Every family and mode over every kind of axis, then cases of their own.
 inline std::vector<ShardedCase> sharded_cases() {
     std::vector<ShardedCase> cases;
@@ -83,6 +108,7 @@ inline std::vector<ShardedCase> sharded_cases() {
         cases.push_back({"llama", mesh, model::Mode::prefill, tensor::DType::f32, {{"hidden_state_axis", {}}}});
     }
     add_expert_cases(cases);
+    add_chunk_and_padding_cases(cases);
     return cases;
 }
 

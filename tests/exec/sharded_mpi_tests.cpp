@@ -21,7 +21,11 @@ plan::Job job_of(const test::ShardedCase& c) {
     workload.batch_size = c.batch;
     workload.sequence_length = c.tokens;
     workload.dtype = c.dtype;
-    plan::Job job = test::job_of(test::tiny_model(c.model), workload, c.mesh);
+    workload.chunk_length = c.chunk;
+    model::ModelSpec model = test::tiny_model(c.model);
+    model.vocab -= c.pad ? 3 : 0;
+    plan::Job job = test::job_of(std::move(model), workload, c.mesh);
+    job.options.indivisible = c.pad ? plan::Indivisible::pad : plan::Indivisible::strict;
     job.provider = c.provider;
     job.options.kv_heads = c.kv_heads;
     for (const auto& [field, axes] : c.axes) {

@@ -17,8 +17,7 @@ void check_attention_bias(const CheckContext& context) {
         return;
     }
     const model::Workload& workload = job.workload;
-    const std::int64_t key_length =
-        workload.mode == model::Mode::decode ? workload.cache_slots() : workload.sequence_length;
+    const std::int64_t key_length = workload.reads_cache() ? workload.cache_slots() : workload.sequence_length;
     context.placer.place("attention_bias",
                          {{resolve(Semantic::batch), "batch_size", workload.batch_size},
                           {heads, "num_attention_heads", job.model.attention.heads},

@@ -45,7 +45,7 @@ std::vector<Demand> demands(const Job& job) {
         Row{Semantic::mlp_intermediate, model.moe.intermediate},
         Row{Semantic::mlp_intermediate, model.moe.shared_intermediate},
         Row{Semantic::expert, model.moe.experts},
-        Row{Semantic::vocab, model.vocab},
+        Row{Semantic::vocab, model.vocab_rows()},
         Row{Semantic::embed, model.hidden},
         Row{Semantic::weight_storage, model.hidden},
         Row{Semantic::batch, workload.batch_size},
@@ -65,7 +65,7 @@ std::vector<Demand> demands(const Job& job) {
     if (step == Phase::prefill) {
         for (const Semantic semantic : {Semantic::length, Semantic::query_length, Semantic::kv_length}) {
             const auto entry = job.partition_axis.resolve(semantic, step);
-            result.push_back({workload.sequence_length, false, present(job, entry.axes)});
+            result.push_back({workload.query_length(), false, present(job, entry.axes)});
         }
     }
     return result;
@@ -127,7 +127,7 @@ std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t parts) {
 
 std::string size_hint(const Job& job, const DimRequest& dim, const SpecEntry& axes, std::int64_t product) {
     const std::string_view name = dim.dimension;
-    if (name == "batch_size" || name == "sequence_length" || name == "cache_length") {
+    if (name == "batch_size" || name == "sequence_length" || name == "chunk_length" || name == "cache_length") {
         const std::int64_t next = base::checked_mul(dim.units / product + 1, product);
         std::string hint = fmt::format("the next {} that works is {}", name, next);
         const std::int64_t length = job.workload.sequence_length;
@@ -142,8 +142,9 @@ std::string size_hint(const Job& job, const DimRequest& dim, const SpecEntry& ax
                                       : fmt::format("{} that work for all that {} cuts: {}", what,
                                                     axes.size() == 1 ? "it" : "these axes", fmt::join(common, ", "));
     if (name == "vocab_size") {
-        hint += fmt::format("; or a vocabulary padded to {} (a multiple of 128 * {}, as Megatron pads)",
-                            padded_vocabulary(dim.units, product), product);
+        hint += fmt::format(
+            "; or a vocabulary padded to {} (a multiple of 128 * {}, as Megatron pads): options.indivisible \"pad\"",
+            padded_vocabulary(dim.units, product), product);
     }
     return hint;
 }
