@@ -34,6 +34,9 @@ std::optional<plan::Plan> reference_plan(const plan::Plan& plan, std::int64_t to
     job.workload.sequence_length = tokens;
     job.workload.cache_length = 0;
     job.workload.chunk_length = 0;
+    job.workload.batch_size = plan.job.workload.total_batch();
+    job.workload.micro_batches = 1;
+    job.pipeline.reset();
     job.options.indivisible = plan::Indivisible::strict;
     job.options.padded_vocab_size = 0;
     diag::Diagnostics diagnostics;
@@ -152,9 +155,9 @@ private:
         if (!arguments_.tokens.empty()) {
             const std::int64_t length = exec::tokens_given(plan, options);
             const auto ids = config::read_token_file(
-                arguments_.tokens, {plan.job.workload.batch_size, length, plan.job.model.vocab}, diagnostics);
+                arguments_.tokens, {plan.job.workload.total_batch(), length, plan.job.model.vocab}, diagnostics);
             if (ids) {
-                options.tokens = exec::TokenBatch{plan.job.workload.batch_size, length, *ids};
+                options.tokens = exec::TokenBatch{plan.job.workload.total_batch(), length, *ids};
             }
         }
         return options;

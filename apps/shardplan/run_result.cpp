@@ -58,7 +58,7 @@ void add_times(const plan::Plan& plan, const exec::RunReport& run, report::RunSu
         summary.step_seconds = std::accumulate(run.step_seconds.begin(), run.step_seconds.end(), 0.0) /
                                static_cast<double>(run.step_seconds.size());
         const model::Workload& workload = plan.job.workload;
-        const auto tokens = static_cast<double>(workload.batch_size * workload.query_length());
+        const auto tokens = static_cast<double>(workload.total_batch() * workload.query_length());
         summary.tokens_per_second = summary.step_seconds > 0.0 ? tokens / summary.step_seconds : 0.0;
     }
 }

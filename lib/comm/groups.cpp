@@ -302,6 +302,29 @@ void Groups::permute(const AxisList& axes, std::int64_t source, std::span<const 
     }
 }
 
+void Groups::send(const AxisList& axes, std::int64_t position, const ConstView& data) {
+    const std::int64_t destination = other_member(axes, position, data);
+    transport_->exchange(axes, -1, std::span(&destination, 1), data.data, nullptr, data.bytes());
+    sent(CollectiveKind::send, data.bytes());
+}
+
+void Groups::receive(const AxisList& axes, std::int64_t position, const View& data) {
+    transport_->exchange(axes, other_member(axes, position, data), {}, nullptr, data.data, data.bytes());
+}
+
+/// Counts the call; throws unless `position` is another member.
+std::int64_t Groups::other_member(const AxisList& axes, std::int64_t position, const ConstView& data) {
+    const std::int64_t n = mesh_.size(axes);
+    if (position < 0 || position >= n || position == mesh_.position(rank_, axes)) {
+        fail(CollectiveKind::send, "position {} in a group of {}, seen from {}", position, n,
+             mesh_.position(rank_, axes));
+    }
+    Traffic& traffic = traffic_[static_cast<std::size_t>(CollectiveKind::send)];
+    traffic.calls += 1;
+    traffic.payload_bytes += data.bytes();
+    return position;
+}
+
 void Groups::slice(const AxisList& axes, int dim, const ConstView& in, const View& out) {
     constexpr CollectiveKind kind = CollectiveKind::slice;
     const Member me = enter(axes, {kind, in.dtype, in.count(), dim});

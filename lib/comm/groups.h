@@ -76,6 +76,11 @@ public:
     void permute(const mesh::AxisList& axes, std::int64_t source, std::span<const std::int64_t> destinations,
                  const tensor::ConstView& in, const tensor::View& out);
 
+    /// Gives `data` to the member at `position` of the group along `axes`, or takes it from there; the other one makes
+    /// the call that fits. Between two members only: no other takes part. Two members' sends arrive in order.
+    void send(const mesh::AxisList& axes, std::int64_t position, const tensor::ConstView& data);
+    void receive(const mesh::AxisList& axes, std::int64_t position, const tensor::View& data);
+
     /// Local: out = the block of the own position, n * out.shape[dim] = in.shape[dim].
     void slice(const mesh::AxisList& axes, int dim, const tensor::ConstView& in, const tensor::View& out);
 
@@ -96,6 +101,7 @@ private:
                          std::span<std::byte> staging);
     void reduce_segment(Reduction reduction, const mesh::AxisList& axes, Member me, const tensor::View& segment,
                         std::byte* staging);
+    std::int64_t other_member(const mesh::AxisList& axes, std::int64_t position, const tensor::ConstView& data);
     void sent(mesh::CollectiveKind kind, std::int64_t bytes);
 
     mesh::Mesh mesh_;

@@ -40,6 +40,7 @@ inline constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
 inline constexpr std::size_t most_values = 250'000;  ///< of the whole job
 inline constexpr std::size_t most_rules = 1000;
 inline constexpr std::size_t longest_axis_name = 128;
+inline constexpr std::int64_t most_stage_layers = 1'000'000;
 
 inline constexpr JobField model = {
     "model",
@@ -69,8 +70,24 @@ inline constexpr JobField device_memory = {"device_memory",
                                            R"("80GB")",
                                            1,
                                            std::int64_t{1} << 60};
-inline constexpr std::array job = {model,   mesh,     partition_axis, partition_rules,
-                                   backend, workload, options,        device_memory};
+inline constexpr JobField pipeline = {
+    "pipeline", "How layers are dealt out along a mesh axis. Not needed for even stages along an axis called pp.", "",
+    R"({"axis": "pp", "layers": [9, 10, 10, 9]})"};
+inline constexpr std::array job = {model,    mesh,    partition_axis, partition_rules, backend,
+                                   workload, options, pipeline,       device_memory};
+
+inline constexpr JobField pipeline_axis = {"axis", "The mesh axis whose coordinates are the stages.", R"("pp")", ""};
+inline constexpr JobField pipeline_layers = {
+    "layers", "Layers of each stage; they add up to the layers of the model. Default: even.", "", "[9, 10, 10, 9]"};
+inline constexpr JobField account_for_embedding = {
+    "account_for_embedding", "Even stages: the embedding counts as a layer of the first.", "false", ""};
+inline constexpr JobField account_for_loss = {
+    "account_for_loss", "Even stages: the output head counts as a layer of the last.", "false", ""};
+inline constexpr JobField remainder = {
+    "remainder", "Even stages that do not divide the layers: the first or the last ones get one more.", R"("first")",
+    ""};
+inline constexpr std::array pipeline_fields = {pipeline_axis, pipeline_layers, account_for_embedding, account_for_loss,
+                                               remainder};
 
 inline constexpr JobField axes = {
     "axes", "Axis name to size, in order: the last axis varies fastest with the rank. One size may be -1.",
@@ -114,7 +131,15 @@ inline constexpr JobField chunk_length = {"chunk_length",
                                           "512",
                                           0,
                                           most_tokens};
-inline constexpr std::array workload_fields = {mode, batch_size, sequence_length, cache_length, chunk_length, dtype};
+inline constexpr JobField micro_batches = {
+    "micro_batches",
+    "Prefill over a pipeline: equal parts of the batch that go through the stages one behind the other.",
+    "1",
+    "4",
+    1,
+    most_tokens};
+inline constexpr std::array workload_fields = {mode,          batch_size, sequence_length, cache_length, chunk_length,
+                                               micro_batches, dtype};
 
 inline constexpr JobField indivisible = {
     "indivisible",
@@ -167,6 +192,7 @@ inline constexpr auto dtypes = std::to_array<Choice<tensor::DType>>({
 });
 inline constexpr auto indivisible = std::to_array<Choice<plan::Indivisible>>(
     {{"strict", plan::Indivisible::strict}, {"drop", plan::Indivisible::drop}, {"pad", plan::Indivisible::pad}});
+inline constexpr auto remainders = std::to_array<Choice<bool>>({{"first", false}, {"last", true}});
 inline constexpr auto kv_heads =
     std::to_array<Choice<plan::KvHeads>>({{"replicate", plan::KvHeads::replicate}, {"split", plan::KvHeads::split}});
 inline constexpr auto compat = std::to_array<Choice<partition::Compat>>(

@@ -93,6 +93,7 @@ void read_sections(const ObjectReader& reader, plan::Job& job, diag::Diagnostics
     section("partition_rules", read_partition_rules);
     section("backend", read_backend);
     section("workload", read_workload);
+    section("pipeline", read_pipeline);
     section("device_memory", read_device_memory);
 }
 

@@ -156,6 +156,7 @@ ordered_json workload_schema() {
                       {fields::sequence_length, integer(fields::sequence_length)},
                       {fields::cache_length, integer(fields::cache_length)},
                       {fields::chunk_length, integer(fields::chunk_length)},
+                      {fields::micro_batches, integer(fields::micro_batches)},
                       {fields::dtype, one_of_names(names::dtypes)}});
 }
 
@@ -164,6 +165,23 @@ ordered_json memory_schema() {
     text["type"] = "string";
     text["pattern"] = R"(^[0-9]+(\.[0-9]+)? *([KMGT]i?)?B$)";
     return alternatives(integer(fields::device_memory), text);
+}
+
+ordered_json pipeline_schema() {
+    ordered_json name;
+    name["type"] = "string";
+    ordered_json flag;
+    flag["type"] = "boolean";
+    ordered_json layers;
+    layers["type"] = "array";
+    layers["minItems"] = 1;
+    layers["items"]["type"] = "integer";
+    layers["items"]["minimum"] = 1;
+    return object_of({{fields::pipeline_axis, name},
+                      {fields::pipeline_layers, layers},
+                      {fields::account_for_embedding, flag},
+                      {fields::account_for_loss, flag},
+                      {fields::remainder, one_of_names(names::remainders)}});
 }
 
 ordered_json options_schema() {
@@ -200,6 +218,7 @@ std::string job_schema() {
                                         {fields::backend, backend},
                                         {fields::workload, workload_schema()},
                                         {fields::options, options_schema()},
+                                        {fields::pipeline, pipeline_schema()},
                                         {fields::device_memory, memory_schema()}});
     ordered_json schema;
     schema["$schema"] = "http://json-schema.org/draft-07/schema#";

@@ -39,6 +39,19 @@ std::optional<Value> one_of(const ConfigValue& value, std::span<const Choice<Val
     return std::nullopt;
 }
 
+/// A boolean, false when absent.
+bool flag(const ObjectReader& reader, std::string_view key, diag::Diagnostics& diagnostics) {
+    const ConfigValue* value = reader.find(key);
+    if (value == nullptr) {
+        return false;
+    }
+    const bool* set = std::get_if<bool>(&value->data);
+    if (set == nullptr) {
+        report_type(*value, "true or false", diagnostics);
+    }
+    return set != nullptr && *set;
+}
+
 /// null, "tp" or ["fsdp","dp"].
 std::optional<partition::SpecEntry> read_entry(const ConfigValue& value, diag::Diagnostics& diagnostics) {
     const auto read_name = [&](const ConfigValue& name, partition::SpecEntry& entry) {
@@ -141,6 +154,27 @@ void read_mesh(const ConfigValue& value, std::optional<std::int64_t> ranks, plan
     }
 }
 
+void read_pipeline(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
+    const ObjectReader reader(value, keys_of(fields::pipeline_fields), diagnostics);
+    plan::Pipeline pipeline;
+    if (const std::string* axis = reader.text("axis")) {
+        pipeline.axis = *axis;
+    }
+    pipeline.account_for_embedding = flag(reader, "account_for_embedding", diagnostics);
+    pipeline.account_for_loss = flag(reader, "account_for_loss", diagnostics);
+    pipeline.remainder_last = reader.choice<bool>("remainder", names::remainders).value_or(false);
+    if (const ConfigValue* layers = reader.find("layers")) {
+        if (layers->array() == nullptr || layers->array()->empty()) {
+            report_type(*layers, "a list with the layers of each stage", diagnostics);
+            return;
+        }
+        for (const ConfigValue& count : *layers->array()) {
+            pipeline.layers.push_back(read_integer(count, 1, fields::most_stage_layers, diagnostics).value_or(1));
+        }
+    }
+    job.pipeline = std::move(pipeline);
+}
+
 void read_options(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
     const ObjectReader reader(value, keys_of(fields::options_fields), diagnostics);
     plan::Options& options = job.options;
@@ -239,6 +273,7 @@ void read_workload(const ConfigValue& value, plan::Job& job, diag::Diagnostics& 
     workload.sequence_length = integer(reader, fields::sequence_length).value_or(workload.sequence_length);
     workload.cache_length = integer(reader, fields::cache_length).value_or(workload.cache_length);
     workload.chunk_length = integer(reader, fields::chunk_length).value_or(workload.chunk_length);
+    workload.micro_batches = integer(reader, fields::micro_batches).value_or(workload.micro_batches);
     workload.dtype = reader.choice<tensor::DType>("dtype", names::dtypes).value_or(workload.dtype);
 }
 

@@ -17,6 +17,7 @@ void read_options(const model::ConfigValue& value, plan::Job& job, diag::Diagnos
 /// @pre job.options is read: the dialect decides which fields exist
 void read_partition_axis(const model::ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics);
 void read_partition_rules(const model::ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics);
+void read_pipeline(const model::ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics);
 void read_backend(const model::ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics);
 /// Leaves job.workload.dtype alone when the section does not name one.
 /// Bytes as an integer, or text such as "80GB" (10^9) or "79.5GiB" (2^30).

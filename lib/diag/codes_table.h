@@ -87,6 +87,10 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "An axis of size greater than 1 cuts no tensor of this job. All devices along it hold the same memory and compute "
      "the same numbers.",
      "Name the axis in a field of partition_axis, or give its devices to another axis.", ""},
+    {"SP3005", Severity::error, "pipeline stages",
+     "Layers cannot be dealt out along the pipeline axis: a stage would have none, or the numbers given do not add up to "
+     "the model's layers; or a field names the axis, which cuts no tensor. Stages may be unequal.",
+     "Use fewer stages, or numbers that add up.", "Megatron-Core transformer_config, arguments (pipeline splits)"},
 
     // ---- partitioning ----
     {"SP4001", Severity::error, "duplicate axis",

@@ -1,6 +1,7 @@
 #include "exec/collective_call.h"
 
 #include <cstring>
+#include <stdexcept>
 
 namespace shardplan::exec {
 namespace {
@@ -39,6 +40,7 @@ void run_collective(comm::Groups& groups, const plan::BlockPlan& block, const pl
         case CollectiveKind::reduce_scatter: return groups.reduce_scatter(step.axes, step.dim, in, out, staging);
         case CollectiveKind::all_to_all:
             return groups.all_to_all(step.axes, step.dim, step.concat_dim, in, out, staging);
+        case CollectiveKind::send: throw std::logic_error("a stage hands on its output, no step of a block does");
         case CollectiveKind::slice: return groups.slice(step.axes, step.dim, in, out);
         case CollectiveKind::permute: return run_permute(groups, block, step, in, out);
         case CollectiveKind::all_reduce: copy_if_moved(in, out); return groups.all_reduce(step.axes, out, staging);

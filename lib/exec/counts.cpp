@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/checked.h"
+#include "plan/pipeline.h"
 
 namespace shardplan::exec {
 
@@ -14,7 +15,8 @@ std::vector<TrafficCount> predicted_traffic(const plan::Plan& plan, std::int64_t
     for (std::size_t k = 0; k < rows.size(); ++k) {
         rows[k].kind = static_cast<mesh::CollectiveKind>(k);
     }
-    const std::int64_t devices = plan.mesh.refined().device_count();
+    const std::int64_t devices = plan::stage_devices(plan);  // a use of a block runs in one stage
+    const auto stages = static_cast<std::int64_t>(plan.stages.size());
     for (const model::BlockUse& use : plan.sequence) {
         for (const plan::Step& step : plan.blocks[static_cast<std::size_t>(use.block)].steps) {
             if (!step.collective || step.collective->group_size == 1) {
@@ -23,7 +25,15 @@ std::vector<TrafficCount> predicted_traffic(const plan::Plan& plan, std::int64_t
             TrafficCount& row = rows[static_cast<std::size_t>(step.collective->kind)];
             row.predicted_calls = checked_add(row.predicted_calls, checked_mul(devices, steps));
             row.predicted_bytes =
-                checked_add(row.predicted_bytes, checked_mul(step.collective->wire_bytes_total, steps));
+                checked_add(row.predicted_bytes, checked_mul(step.collective->wire_bytes_total / stages, steps));
+        }
+    }
+    TrafficCount& sends = rows[static_cast<std::size_t>(mesh::CollectiveKind::send)];
+    for (const plan::Stage& stage : plan.stages) {
+        if (stage.sent_bytes > 0) {  // one call on either side
+            sends.predicted_calls = checked_add(sends.predicted_calls, checked_mul(2 * devices, steps));
+            const std::int64_t bytes = checked_mul(stage.sent_bytes, devices);
+            sends.predicted_bytes = checked_add(sends.predicted_bytes, checked_mul(bytes, steps));
         }
     }
     return rows;
@@ -47,20 +57,24 @@ std::vector<TrafficCount> compare_traffic(comm::World& world, const plan::Plan& 
 }
 
 std::vector<MemoryCount> compare_memory(comm::World& world, const plan::Plan& plan, const Allocator& allocator) {
-    std::vector<MemoryCount> rows = {{Category::parameters, plan.memory.parameters},
-                                     {Category::cache, plan.memory.cache},
-                                     {Category::activations, plan.memory.activations},
-                                     {Category::communication, plan.memory.communication}};
-    std::array<std::int64_t, 4> lowest{};
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        lowest[i] = allocator.peak(rows[i].category);
+    const auto parts = [](const plan::MemoryPerDevice& memory) {
+        return std::array{memory.parameters, memory.cache, memory.activations, memory.communication};
+    };
+    constexpr std::array categories = {Category::parameters, Category::cache, Category::activations,
+                                       Category::communication};
+    const auto of_plan = parts(plan.memory);
+    const auto of_stage =
+        parts(plan.stages.size() == 1 ? plan.memory : plan.stages[plan::stage_of(plan, world.rank())].memory);
+    std::array<std::int64_t, categories.size()> lowest{};  // each rank against its own stage
+    for (std::size_t i = 0; i < categories.size(); ++i) {
+        lowest[i] = of_plan[i] + allocator.peak(categories[i]) - of_stage[i];
     }
-    std::array<std::int64_t, 4> highest = lowest;
+    std::array<std::int64_t, categories.size()> highest = lowest;
     world.all_reduce(std::span<std::int64_t>(lowest), comm::WorldOp::min);
     world.all_reduce(std::span<std::int64_t>(highest), comm::WorldOp::max);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        rows[i].lowest = lowest[i];
-        rows[i].highest = highest[i];
+    std::vector<MemoryCount> rows;
+    for (std::size_t i = 0; i < categories.size(); ++i) {
+        rows.push_back({categories[i], of_plan[i], lowest[i], highest[i]});
     }
     return rows;
 }

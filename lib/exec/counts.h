@@ -26,7 +26,8 @@ std::vector<TrafficCount> predicted_traffic(const plan::Plan& plan, std::int64_t
 std::vector<TrafficCount> compare_traffic(comm::World& world, const plan::Plan& plan, const comm::TrafficTable& own,
                                           std::int64_t steps);
 
-/// Peak bytes of one category per device.
+/// Peak bytes of one category per device. In a pipeline each rank is compared with its own stage; the numbers are those
+/// of the stage that needs the most, `lowest` and `highest` differ from it by what some rank's differ from its stage's.
 struct MemoryCount {
     Category category = Category::parameters;
     std::int64_t predicted = 0;

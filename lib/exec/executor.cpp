@@ -52,6 +52,8 @@ Executor::Executor(const plan::Plan& plan, comm::Groups& groups, const kernels::
       groups_(groups),
       kernels_(kernels),
       allocator_(allocator),
+      stage_index_(static_cast<std::int64_t>(plan::stage_of(plan, groups.rank()))),
+      stage_(plan.stages[static_cast<std::size_t>(stage_index_)]),
       schedule_(make_schedule(plan, groups.rank())),
       parameters_(plan, schedule_, groups.rank(), kernels, weights, allocator),
       caches_(plan.stored.size()) {
@@ -63,12 +65,17 @@ Executor::Executor(const plan::Plan& plan, comm::Groups& groups, const kernels::
 }
 
 void Executor::allocate_caches() {
+    const plan::StageTensors of_stage(plan_, stage_);
     for (std::size_t i = 0; i < plan_.stored.size(); ++i) {
         const plan::StoredTensor& stored = plan_.stored[i];
         if (stored.kind != plan::StoredKind::cache) {
             continue;
         }
-        for (std::size_t instance = 0; instance < stored.layers.size(); ++instance) {
+        for (const int layer : stored.layers) {
+            if (!of_stage.holds(static_cast<int>(i), layer)) {
+                caches_[i].emplace_back();
+                continue;
+            }
             Buffer& buffer = caches_[i].emplace_back(allocator_, Category::cache, stored.bytes_per_device);
             // Rows that hold no token yet are masked, but 0 * NaN would still be NaN.
             std::memset(buffer.data(), 0, static_cast<std::size_t>(buffer.bytes()));
@@ -117,9 +124,43 @@ void Executor::run(const TokenBatch& ids, std::int64_t first_position) {
 void Executor::run(const TokenBatch& ids, std::span<const std::int64_t> first_positions) {
     check_input(ids, first_positions);
     carried_ = Buffer();  // the logits of the last step
-    for (const model::BlockUse& use : plan_.sequence) {
-        run_block(use, ids, first_positions);
+    if (!is_first()) {
+        receive_hidden();
     }
+    for (int use = stage_.first; use < stage_.end; ++use) {
+        run_block(plan_.sequence[static_cast<std::size_t>(use)], ids, first_positions);
+    }
+    if (!is_last()) {
+        send_hidden();
+    }
+}
+
+/// From the same coordinates in the stage before, in the layout that the first block takes.
+void Executor::receive_hidden() {
+    const auto block = static_cast<std::size_t>(plan_.sequence[static_cast<std::size_t>(stage_.first)].block);
+    const auto input = static_cast<std::size_t>(plan_.blocks[block].input.value());
+    const plan::Value& value = plan_.blocks[block].values[input];
+    carried_ = Buffer(allocator_, Category::activations, value.local_bytes);
+    carried_view_ = carried_.view(value.dtype, value.local_shape);
+    const auto start = std::chrono::steady_clock::now();
+    mesh::AxisList axis;
+    axis.push_back(*plan_.pipeline_axis);
+    groups_.receive(axis, stage_index_ - 1, carried_view_);
+    count_time(schedule_.receive_timer, start);
+}
+
+void Executor::send_hidden() {
+    const auto start = std::chrono::steady_clock::now();
+    mesh::AxisList axis;
+    axis.push_back(*plan_.pipeline_axis);
+    groups_.send(axis, stage_index_ + 1, carried_view_);
+    count_time(schedule_.send_timer, start);
+    carried_ = Buffer();
+}
+
+void Executor::count_time(std::size_t timer, std::chrono::steady_clock::time_point start) {
+    times_[timer].calls += 1;
+    times_[timer].seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void Executor::allocate(Frame& frame, ValueId id) {
@@ -199,9 +240,7 @@ void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::in
                        frame.views[static_cast<std::size_t>(collective.output)],
                        {staging.data(), static_cast<std::size_t>(staging.bytes())});
     }
-    StepTime& time = times_[schedule.timer];
-    time.calls += 1;
-    time.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    count_time(schedule.timer, start);
     for (const ValueId id : schedule.release) {
         frame.buffers[static_cast<std::size_t>(id)] = Buffer();
         frame.views[static_cast<std::size_t>(id)].data = nullptr;
@@ -209,6 +248,9 @@ void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::in
 }
 
 LogitsBlock Executor::logits() const {
+    if (!is_last()) {
+        return {carried_view_, {}, false, 0};
+    }
     if (!carried_) {
         throw std::logic_error("no step has been run");
     }
@@ -219,7 +261,7 @@ LogitsBlock Executor::logits() const {
     bool first = true;
     for (int axis = 0; axis < mesh.axis_count(); ++axis) {
         const mesh::AxisId id{static_cast<std::uint8_t>(axis)};
-        first = first && (cut.contains(id) || mesh.coordinate(groups_.rank(), id) == 0);
+        first = first && (cut.contains(id) || plan_.pipeline_axis == id || mesh.coordinate(groups_.rank(), id) == 0);
     }
     return {carried_view_, schedule_.blocks[block].ranges[output], first, plan_.graph.model.vocab};
 }

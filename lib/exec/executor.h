@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "exec/tokens.h"
 #include "exec/weights.h"
 #include "kernels/kernels.h"
+#include "plan/pipeline.h"
 
 namespace shardplan::exec {
 
@@ -26,10 +28,10 @@ struct StepTime {
     double seconds = 0.0;
 };
 
-/// The part of the logits [b, s, v] that a rank holds.
+/// The part of the logits [b, s, v] that a rank holds; none in any but the last stage of a pipeline.
 struct LogitsBlock {
     tensor::ConstView values;
-    std::vector<base::Interval> ranges;
+    std::vector<base::Interval> ranges;  ///< empty where there are no logits
     bool first_replica = true;  ///< no lower rank holds the same part
     std::int64_t vocab = 0;     ///< logits of this id and those behind it are padding
     /// Ids of the part that are not padding: the first so many of each row.
@@ -43,9 +45,10 @@ public:
     Executor(const plan::Plan& plan, comm::Groups& groups, const kernels::Kernels& kernels, const WeightSource& weights,
              Allocator& allocator);
 
-    /// One step of the model. `ids`: the whole batch, the same on all ranks, as long as the workload's queries.
-    /// first_positions: per sequence the position of its first token = the tokens its cache holds.
-    /// Throws std::invalid_argument when sizes or ids do not fit or the cache is too short.
+    /// One step of the model, of which this rank computes its stage: what the stage before hands on it waits for.
+    /// `ids`: the whole batch, the same on all ranks, as long as the workload's queries. first_positions: per sequence
+    /// the position of its first token = the tokens its cache holds. Throws std::invalid_argument when sizes or ids do
+    /// not fit or the cache is too short.
     void run(const TokenBatch& ids, std::span<const std::int64_t> first_positions);
     /// All sequences at the same position.
     void run(const TokenBatch& ids, std::int64_t first_position);
@@ -60,17 +63,24 @@ public:
 private:
     struct Frame;
 
+    bool is_first() const { return stage_.first == 0; }
+    bool is_last() const { return stage_.end == static_cast<int>(plan_.sequence.size()); }
+    void receive_hidden();
+    void send_hidden();
     void check_input(const TokenBatch& ids, std::span<const std::int64_t> first_positions) const;
     void allocate_caches();
     void run_block(const model::BlockUse& use, const TokenBatch& ids, std::span<const std::int64_t> first_positions);
     void enter_block(const model::BlockUse& use, const TokenBatch& ids, Frame& frame);
     void allocate(Frame& frame, plan::ValueId value);
+    void count_time(std::size_t timer, std::chrono::steady_clock::time_point start);
     void run_step(Frame& frame, std::size_t step, std::span<const std::int64_t> first_positions);
 
     const plan::Plan& plan_;
     comm::Groups& groups_;
     const kernels::Kernels& kernels_;
     Allocator& allocator_;
+    std::int64_t stage_index_;
+    const plan::Stage& stage_;
     Schedule schedule_;
     ParameterStore parameters_;
     std::vector<std::vector<Buffer>> caches_;  ///< per stored tensor, per instance

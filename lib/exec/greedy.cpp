@@ -27,10 +27,10 @@ float value_at(const tensor::ConstView& view, std::int64_t i) {
 /// One per sequence of the block; later replicas have nothing to say.
 std::vector<Candidate> local_candidates(const LogitsBlock& block) {
     std::vector<Candidate> result;
-    const std::int64_t stride = block.ranges[2].size();
     if (!block.first_replica || block.width() == 0) {
         return result;
     }
+    const std::int64_t stride = block.ranges[2].size();
     for (std::int64_t row = 0; row < block.ranges[0].size(); ++row) {
         Candidate best{block.ranges[0].begin + row, block.ranges[2].begin};
         for (std::int64_t i = 0; i < block.width(); ++i) {

@@ -51,9 +51,16 @@ void place(const std::string& message, FloatTensor& whole) {
 
 }  // namespace
 
+std::string logits_part(const Executor& executor) {
+    return message_of(executor.logits());
+}
+
 FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const Executor& executor) {
-    const LogitsBlock block = executor.logits();
-    const std::vector<std::string> messages = world.gather(message_of(block));
+    return gather_logits(world, plan, logits_part(executor));
+}
+
+FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const std::string& own_part) {
+    const std::vector<std::string> messages = world.gather(own_part);
     FloatTensor whole;
     if (world.rank() != 0) {
         return whole;
@@ -86,11 +93,12 @@ FloatTensor tokens_of(const FloatTensor& x, std::span<const std::int64_t> first,
     return result;
 }
 
-void put_tokens(const FloatTensor& x, std::int64_t first, FloatTensor& whole) {
+void put_tokens(const FloatTensor& x, std::int64_t first, FloatTensor& whole, std::int64_t first_sequence) {
     const auto row = static_cast<std::ptrdiff_t>(x.shape[1] * x.shape[2]);
     for (std::int64_t b = 0; b < x.shape[0]; ++b) {
         std::copy_n(x.values.begin() + b * row, row,
-                    whole.values.begin() + static_cast<std::ptrdiff_t>((b * whole.shape[1] + first) * whole.shape[2]));
+                    whole.values.begin() +
+                        static_cast<std::ptrdiff_t>(((first_sequence + b) * whole.shape[1] + first) * whole.shape[2]));
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -18,6 +19,12 @@ struct FloatTensor {
     std::vector<float> values;
 };
 
+/// What a rank has to say of the logits of the executor's last run; empty for later replicas and earlier stages.
+std::string logits_part(const Executor& executor);
+
+/// The parts of all ranks put together: [b, s, v] on rank 0, empty elsewhere. Collective.
+FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const std::string& own_part);
+
 /// [b, s, v] of the executor's last run on rank 0, without logits of padded ids, empty elsewhere; of each part the
 /// replica of the lowest rank is taken. Collective.
 FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const Executor& executor);
@@ -25,7 +32,7 @@ FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const Exec
 /// `count` tokens of every sequence of x [b, s, v], of sequence b from first[b] on.
 FloatTensor tokens_of(const FloatTensor& x, std::span<const std::int64_t> first, std::int64_t count);
 
-/// Writes x [b, n, v] into tokens [first, first + n) of `whole` [b, s, v].
-void put_tokens(const FloatTensor& x, std::int64_t first, FloatTensor& whole);
+/// Writes x [b, n, v] into tokens [first, first + n) of the sequences from first_sequence on of `whole` [B, s, v].
+void put_tokens(const FloatTensor& x, std::int64_t first, FloatTensor& whole, std::int64_t first_sequence = 0);
 
 }  // namespace shardplan::exec

@@ -44,7 +44,7 @@ void copy_columns(const tensor::View& w, const tensor::View& whole, std::int64_t
 
 ParameterStore::ParameterStore(const plan::Plan& plan, const Schedule& schedule, std::int64_t rank,
                                const kernels::Kernels& kernels, const WeightSource& source, Allocator& allocator)
-    : plan_(plan), plain_(plan.stored.size()) {
+    : plan_(plan), of_stage_(plan, plan.stages[plan::stage_of(plan, rank)]), plain_(plan.stored.size()) {
     find_groups(schedule);
     std::set<int> done;
     for (const auto& [group, transposed] : transposed_) {
@@ -108,6 +108,10 @@ void ParameterStore::load_plain(int stored, std::int64_t rank, const WeightSourc
     const model::Parameter& parameter = plan_.graph.parameters[static_cast<std::size_t>(tensor.parameter)];
     const auto ranges = partition::local_ranges(tensor.layout, tensor.shape, plan_.mesh.refined(), rank);
     for (const int layer : tensor.layers) {
+        if (!of_stage_.holds(stored, layer)) {
+            plain_[static_cast<std::size_t>(stored)].emplace_back();
+            continue;
+        }
         Buffer buffer(allocator, Category::parameters, tensor.bytes_per_device);
         source.fill(parameter, layer, ranges, buffer.view(tensor.dtype, tensor.local_shape));
         plain_[static_cast<std::size_t>(stored)].push_back(std::move(buffer));
@@ -127,6 +131,10 @@ void ParameterStore::load_group(const Group& group, std::int64_t rank, const ker
         bytes += plan_.stored[static_cast<std::size_t>(stored)].bytes_per_device;
     }
     for (const int layer : first.layers) {
+        if (!of_stage_.holds(group.front(), layer)) {
+            prepared_[group].emplace_back();
+            continue;
+        }
         const Buffer buffer(allocator, Category::scratch, bytes);
         const tensor::View whole = buffer.view(first.dtype, shape);
         std::int64_t outputs = 0;

@@ -11,6 +11,7 @@
 #include "exec/schedule.h"
 #include "exec/weights.h"
 #include "kernels/kernels.h"
+#include "plan/pipeline.h"
 
 namespace shardplan::exec {
 
@@ -18,6 +19,7 @@ class ParameterStore {
 public:
     /// Counts StoredTensor::bytes_per_device of each instance as parameters; what preparing adds, and the copies while
     /// loading, as scratch. plan and schedule must outlive it.
+    /// Only what the rank's stage holds is loaded.
     ParameterStore(const plan::Plan& plan, const Schedule& schedule, std::int64_t rank, const kernels::Kernels& kernels,
                    const WeightSource& source, Allocator& allocator);
 
@@ -41,6 +43,7 @@ private:
                     Allocator& allocator);
 
     const plan::Plan& plan_;
+    plan::StageTensors of_stage_;
     std::map<Group, bool> transposed_;                 ///< groups that are kept prepared -> weights are [in, out]
     std::vector<std::vector<Buffer>> plain_;           ///< per stored tensor, per instance; empty where prepared
     std::map<Group, std::vector<Prepared>> prepared_;  ///< per instance

@@ -122,6 +122,12 @@ Schedule make_schedule(const plan::Plan& plan, std::int64_t rank) {
     for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
         schedule.blocks.push_back(schedule_block(plan, b, rank, schedule.timers));
     }
+    if (plan.stages.size() > 1) {
+        schedule.receive_timer = schedule.timers.size();
+        schedule.timers.push_back({"receive", true});
+        schedule.send_timer = schedule.timers.size();
+        schedule.timers.push_back({"send", true});
+    }
     return schedule;
 }
 

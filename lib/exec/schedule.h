@@ -34,6 +34,8 @@ struct Timer {
 
 struct Schedule {
     std::vector<BlockSchedule> blocks;
+    std::size_t receive_timer = 0;  ///< of hidden states between stages; only with a pipeline
+    std::size_t send_timer = 0;
     std::vector<Timer> timers;
 };
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "base/checked.h"
 #include "exec/decode_feed.h"
 #include "exec/greedy.h"
 
@@ -27,7 +28,7 @@ std::vector<std::int64_t> prompt_lengths(const plan::Plan& plan, const RunOption
     if (!options.prompt_lengths.empty()) {
         return options.prompt_lengths;
     }
-    return std::vector<std::int64_t>(static_cast<std::size_t>(workload.batch_size), workload.sequence_length);
+    return std::vector<std::int64_t>(static_cast<std::size_t>(workload.total_batch()), workload.sequence_length);
 }
 
 ShardedRun::ShardedRun(const plan::Plan& plan, comm::World& world, const RunOptions& options)
@@ -60,7 +61,15 @@ void ShardedRun::step(const TokenBatch& ids, std::span<const std::int64_t> first
     }
     world_.barrier();
     const auto start = Clock::now();
-    executor_->run(ids, first_positions);
+    const std::int64_t batch = plan_.graph.workload.batch_size;
+    parts_.clear();
+    for (std::int64_t first = 0; first < ids.batch; first += batch) {  // micro-batches
+        executor_->run(ids.rows(first, batch),
+                       first_positions.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(batch)));
+        if (wants_logits()) {
+            parts_.push_back(logits_part(*executor_));
+        }
+    }
     report.step_seconds.push_back(seconds_since(start));
     report.executed_steps += 1;
 }
@@ -107,15 +116,18 @@ FloatTensor ShardedRun::decode(TokenBatch& tokens, RunReport& report) {
 }
 
 void ShardedRun::add_logits(std::int64_t first, std::int64_t length, FloatTensor& whole) {
-    const FloatTensor part = gather_logits(world_, plan_, *executor_);
-    if (world_.rank() != 0) {
-        return;
+    const model::Workload& workload = plan_.graph.workload;
+    for (std::size_t m = 0; m < parts_.size(); ++m) {
+        const FloatTensor part = gather_logits(world_, plan_, parts_[m]);
+        if (world_.rank() != 0) {
+            continue;
+        }
+        if (whole.values.empty()) {
+            whole.shape = {workload.total_batch(), length, part.shape[2]};
+            whole.values.resize(static_cast<std::size_t>(tensor::element_count(whole.shape)));
+        }
+        put_tokens(part, first, whole, static_cast<std::int64_t>(m) * workload.batch_size);
     }
-    if (whole.values.empty()) {
-        whole.shape = {part.shape[0], length, part.shape[2]};
-        whole.values.resize(static_cast<std::size_t>(tensor::element_count(whole.shape)));
-    }
-    put_tokens(part, first, whole);
 }
 
 void ShardedRun::keep_generated(std::span<const std::int32_t> ids, RunReport& report) const {
@@ -128,7 +140,8 @@ void ShardedRun::keep_generated(std::span<const std::int32_t> ids, RunReport& re
 }
 
 void ShardedRun::collect(RunReport& report) {
-    report.traffic = compare_traffic(world_, plan_, groups_->traffic(), report.executed_steps);
+    report.traffic = compare_traffic(world_, plan_, groups_->traffic(),
+                                     base::checked_mul(report.executed_steps, plan_.graph.workload.micro_batches));
     report.memory = compare_memory(world_, plan_, allocator_);
     report.scratch_bytes = allocator_.peak(Category::scratch);
     world_.all_reduce(std::span(&report.scratch_bytes, 1), comm::WorldOp::max);

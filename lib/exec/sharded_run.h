@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "exec/executor.h"
@@ -38,6 +40,7 @@ private:
     std::unique_ptr<kernels::Kernels> kernels_;
     std::unique_ptr<comm::Groups> groups_;
     std::unique_ptr<Executor> executor_;
+    std::vector<std::string> parts_;  ///< of the logits of the last step, for each micro-batch
 };
 
 bool decodes(const plan::Plan& plan);

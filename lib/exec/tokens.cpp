@@ -15,6 +15,11 @@ TokenBatch TokenBatch::slice(base::Interval tokens) const {
     return result;
 }
 
+TokenBatch TokenBatch::rows(std::int64_t first, std::int64_t count) const {
+    const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(first * length);
+    return {count, length, {begin, begin + static_cast<std::ptrdiff_t>(count * length)}};
+}
+
 TokenBatch TokenBatch::widened(std::int64_t new_length) const {
     TokenBatch result{batch, new_length, {}};
     result.ids.reserve(static_cast<std::size_t>(base::checked_mul(batch, new_length)));

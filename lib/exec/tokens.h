@@ -18,6 +18,8 @@ struct TokenBatch {
     }
     /// The tokens of all sequences in this range of positions. @pre the range lies in [0, length)
     TokenBatch slice(base::Interval tokens) const;
+    /// Sequences [first, first + count).
+    TokenBatch rows(std::int64_t first, std::int64_t count) const;
     /// Every sequence with id 0 behind it up to `new_length`. @pre new_length >= length
     TokenBatch widened(std::int64_t new_length) const;
 };

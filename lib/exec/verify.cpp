@@ -40,9 +40,9 @@ std::vector<diag::Diagnostic> check_lengths(const plan::Plan& plan, const RunOpt
     const std::vector<std::int64_t>& lengths = options.prompt_lengths;
     if (!lengths.empty() && !decodes(plan)) {
         problems.report("SP7002", "prompts of different lengths need a job in decode mode");
-    } else if (!lengths.empty() && std::ssize(lengths) != workload.batch_size) {
+    } else if (!lengths.empty() && std::ssize(lengths) != workload.total_batch()) {
         problems.report("SP7002", fmt::format("{} prompt lengths for {} sequences (workload.batch_size)",
-                                              lengths.size(), workload.batch_size));
+                                              lengths.size(), workload.total_batch()));
     }
     if (const auto found = std::find_if(lengths.begin(), lengths.end(), bad); found != lengths.end()) {
         problems.report("SP7002", fmt::format("a prompt of {} tokens: lengths are 1 ... sequence_length {}", *found,
@@ -61,10 +61,10 @@ std::vector<diag::Diagnostic> check_lengths(const plan::Plan& plan, const RunOpt
 std::vector<diag::Diagnostic> check_tokens(const plan::Plan& plan, const TokenBatch& tokens, std::int64_t needed) {
     const model::Workload& workload = plan.graph.workload;
     diag::Diagnostics problems;
-    if (tokens.batch != workload.batch_size || tokens.length < needed ||
+    if (tokens.batch != workload.total_batch() || tokens.length < needed ||
         std::ssize(tokens.ids) != tokens.batch * tokens.length) {
         problems.report("SP7002", fmt::format("{} sequences of {} tokens, the run needs {} sequences of {}",
-                                              tokens.batch, tokens.length, workload.batch_size, needed));
+                                              tokens.batch, tokens.length, workload.total_batch(), needed));
         return problems.all();
     }
     const auto outside = std::find_if(tokens.ids.begin(), tokens.ids.end(),
@@ -176,7 +176,7 @@ RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, co
     const std::int64_t given = tokens_given(plan, options);
     TokenBatch tokens =
         options.tokens ? *options.tokens
-                       : seeded_tokens(options.seed, plan.graph.workload.batch_size, given, plan.graph.model.vocab);
+                       : seeded_tokens(options.seed, plan.graph.workload.total_batch(), given, plan.graph.model.vocab);
     report.problems = check_tokens(plan, tokens, given);
     for (const diag::Diagnostic& problem : check_lengths(plan, options)) {
         report.problems.push_back(problem);

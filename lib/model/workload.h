@@ -16,7 +16,9 @@ constexpr std::string_view to_string(Mode mode) {
 
 struct Workload {
     Mode mode = Mode::prefill;
-    std::int64_t batch_size = 1;  ///< sequences over the whole mesh
+    std::int64_t batch_size = 1;  ///< sequences over the whole mesh; in a plan those of one micro-batch
+    /// Equal parts of the batch that go through the stages of a pipeline one behind the other.
+    std::int64_t micro_batches = 1;
     /// prefill: tokens of each sequence in the step. decode: tokens of each sequence that the cache holds when the step
     /// starts; the step itself has one token per sequence (the seed's rule: decode iff the query length is 1).
     std::int64_t sequence_length = 128;
@@ -34,6 +36,8 @@ struct Workload {
     bool reads_cache() const { return mode == Mode::decode || chunked(); }
     /// Tokens of each sequence in one step.
     std::int64_t query_length() const { return mode == Mode::decode ? 1 : chunked() ? chunk_length : sequence_length; }
+    /// Sequences of all micro-batches of a plan.
+    std::int64_t total_batch() const { return batch_size * micro_batches; }
     /// Steps until the tokens of the workload are done.
     std::int64_t step_count() const { return chunked() ? sequence_length / chunk_length : 1; }
     /// Cache positions before any rounding for the key axes; 0 = no cache.

@@ -11,6 +11,7 @@
 #include "plan/kv_heads.h"
 #include "plan/layer_rules.h"
 #include "plan/parameter_specs.h"
+#include "plan/pipeline.h"
 
 namespace shardplan::plan {
 
@@ -33,6 +34,13 @@ FrontEnd::FrontEnd(const Job& job, diag::Diagnostics& diagnostics)
 }
 
 bool FrontEnd::run() {
+    placer_.set_pipeline_axis(pipeline_axis(plan_.job));
+    if (const auto& pipeline = plan_.job.pipeline; pipeline && !plan_.job.mesh.find(pipeline->axis)) {
+        diagnostics_.report("SP4002",
+                            fmt::format("pipeline.axis names axis '{}', which the mesh does not have", pipeline->axis),
+                            "/pipeline", "add the axis to the mesh, or leave pipeline out");
+    }
+    split_batch();
     round_cache_length();
     pad_vocabulary();
     model::check_workload(plan_.job.model, plan_.job.workload, diagnostics_);
@@ -41,6 +49,7 @@ bool FrontEnd::run() {
     build_graph();
     asks_ = std::make_unique<ActivationSpecs>(plan_.job, plan_.mesh, token_parallel_, placer_);
     place();
+    deal_out_layers(plan_, diagnostics_);
     check();
     plan_.notes.insert(plan_.notes.end(), placer_.notes().begin(), placer_.notes().end());
     plan_.notes.insert(plan_.notes.end(), plan_.job.model.notes.begin(), plan_.job.model.notes.end());
@@ -57,6 +66,32 @@ void FrontEnd::round_cache_length() {
     const std::int64_t parts = placer_.size_of(placer_.existing_axes(entry, "kv_cache"));
     workload.cache_length = base::checked_mul(base::ceil_div(workload.cache_slots(), parts), parts);
     plan_.notes.push_back(fmt::format("cache_length not given: {} positions", workload.cache_length));
+}
+
+/// The plan is for one micro-batch.
+void FrontEnd::split_batch() {
+    model::Workload& workload = plan_.job.workload;
+    if (workload.micro_batches == 1) {
+        return;
+    }
+    std::string problem;
+    std::string hint;
+    if (workload.micro_batches < 1 || workload.batch_size % workload.micro_batches != 0) {
+        problem = fmt::format("batch_size {} is not a multiple of micro_batches {}", workload.batch_size,
+                              workload.micro_batches);
+        hint = fmt::format("numbers that work: {}", divisors_text(workload.batch_size));
+    } else if (workload.reads_cache() || workload.cache_length > 0) {
+        problem = "micro-batches are for prefill without a cache: a cache holds the whole batch";
+        hint = "leave micro_batches out, or cache_length and chunk_length";
+    } else if (!pipeline_axis(plan_.job)) {
+        problem = "micro-batches need a pipeline, and no mesh axis is one";
+        hint = "name an axis of the mesh \"pp\", or give pipeline.axis";
+    }
+    if (!problem.empty()) {
+        diagnostics_.report("SP6002", problem, "/workload/micro_batches", hint);
+        return;
+    }
+    workload.batch_size /= workload.micro_batches;
 }
 
 /// What cuts the vocabulary only the placement knows, of whatever rules: it is asked once without padding.

@@ -30,6 +30,7 @@ public:
 private:
     void round_cache_length();
     void pad_vocabulary();
+    void split_batch();
     partition::SpecEntry axes_of(partition::Semantic semantic, const char* tensor);
     bool tokens_divisible(const partition::SpecEntry& heads);
     bool choose_provider();

@@ -33,6 +33,15 @@ struct Options {
     partition::Compat compat = partition::Compat::seed;
 };
 
+/// How layers are dealt out along a pipeline axis (Megatron-Core's names).
+struct Pipeline {
+    std::string axis = "pp";
+    std::vector<std::int64_t> layers;    ///< of each stage; empty: even
+    bool account_for_embedding = false;  ///< the embedding counts as a layer of the first stage
+    bool account_for_loss = false;       ///< the head counts as a layer of the last stage
+    bool remainder_last = false;         ///< what does not divide goes to the last stages instead of the first
+};
+
 struct Job {
     std::string name;  ///< for headings: the file name or the model's
     model::ModelSpec model;
@@ -42,6 +51,7 @@ struct Job {
     std::vector<partition::ParameterRule> custom_rules;  ///< when rule_source is custom
     backend::ProviderChoice provider = backend::ProviderChoice::automatic;
     model::Workload workload;
+    std::optional<Pipeline> pipeline;           ///< not given: an axis "pp" of the mesh that nothing names is one
     std::optional<std::int64_t> device_memory;  ///< bytes a device has; a plan that needs more is refused
     Options options;
 };

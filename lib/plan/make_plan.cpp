@@ -7,6 +7,7 @@
 #include "plan/fuse.h"
 #include "plan/lower.h"
 #include "plan/memory.h"
+#include "plan/pipeline.h"
 #include "plan/plan.h"
 #include "plan/totals.h"
 
@@ -38,6 +39,7 @@ void finish(FrontEnd& front) {
     Plan& plan = front.plan();
     plan.sequence = plan.graph.sequence;
     plan.activations = front.asks().described();
+    finish_stages(plan);
     plan.collectives = collective_totals(plan);
     plan.memory = memory_per_device(plan);
     plan.totals = model_totals(plan);

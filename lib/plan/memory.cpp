@@ -93,17 +93,8 @@ void schedule_memory(BlockPlan& block) {
 }
 
 MemoryPerDevice memory_per_device(const Plan& plan) {
-    MemoryPerDevice memory;
-    for (const StoredTensor& stored : plan.stored) {
-        std::int64_t& slot = stored.kind == StoredKind::cache ? memory.cache : memory.parameters;
-        const auto instances = static_cast<std::int64_t>(stored.layers.size());
-        slot = base::checked_add(slot, base::checked_mul(instances, stored.bytes_per_device));
-    }
-    for (const BlockPlan& block : plan.blocks) {
-        memory.activations = std::max(memory.activations, block.peak_activation_bytes);
-        memory.communication = std::max(memory.communication, block.peak_communication_bytes);
-    }
-    return memory;
+    const auto least = [](const Stage& a, const Stage& b) { return a.memory.total() < b.memory.total(); };
+    return std::max_element(plan.stages.begin(), plan.stages.end(), least)->memory;
 }
 
 }  // namespace shardplan::plan

@@ -10,7 +10,7 @@ namespace shardplan::plan {
 /// end.
 void schedule_memory(BlockPlan& block);
 
-/// Parameters and caches of all instances, and the largest peak of any block.
+/// Of the stage that needs the most: parameters and caches, and the largest peak of any block.
 MemoryPerDevice memory_per_device(const Plan& plan);
 
 }  // namespace shardplan::plan

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plan/kv_heads.h"
+#include "plan/pipeline.h"
 
 namespace shardplan::plan {
 
@@ -70,7 +71,10 @@ public:
         stored.local_shape = partition::local_shape(stored.layout, stored.shape, mesh_.refined());
         stored.bytes = tensor::byte_count(stored.shape, stored.dtype);
         stored.bytes_per_device = tensor::byte_count(stored.local_shape, stored.dtype);
-        stored.replicas = mesh_.refined().device_count() / partition::shard_count(stored.layout, mesh_.refined());
+        const auto stages = pipeline_axis(job_);
+        const std::int64_t devices =
+            mesh_.refined().device_count() / (stages ? job_.mesh.size(*job_.mesh.find(*stages)) : std::int64_t{1});
+        stored.replicas = devices / partition::shard_count(stored.layout, mesh_.refined());
     }
 
 private:

@@ -68,6 +68,15 @@ std::string Placer::pointer_of(const ResolvedEntry& entry) const {
 SpecEntry Placer::existing_axes(const ResolvedEntry& entry, const std::string& tensor) {
     SpecEntry result;
     for (const std::string& name : entry.axes) {
+        if (stages_over_ && name == *stages_over_) {
+            if (first_time("pipeline " + entry.field)) {
+                diagnostics_.report("SP3005",
+                                    fmt::format("{} names axis '{}', along which the layers are dealt out to stages",
+                                                entry.field, name),
+                                    entry.pointer, "a pipeline axis cuts no tensor; use another axis");
+            }
+            continue;
+        }
         if (job_.mesh.find(name)) {
             result.push_back(name);
             continue;

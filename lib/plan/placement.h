@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "diag/diagnostic.h"
@@ -27,6 +28,9 @@ struct DimRequest {
 class Placer {
 public:
     Placer(const Job& job, diag::Diagnostics& diagnostics) : job_(job), diagnostics_(diagnostics) {}
+
+    /// The axis of a pipeline, which cuts no tensor: naming it is an error.
+    void set_pipeline_axis(std::optional<std::string> axis) { stages_over_ = std::move(axis); }
 
     /// The axes of an entry that the mesh has. Missing ones: of a default, counted as 1 (a note); given, SP4002 or
     /// dropped.
@@ -57,6 +61,7 @@ private:
     std::set<std::string> seen_;
     std::vector<std::string> notes_;
     std::int64_t vocabulary_parts_ = 1;
+    std::optional<std::string> stages_over_;
 };
 
 /// "tp=8" or "fsdp=2 * dp=4 (8)".

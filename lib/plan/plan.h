@@ -146,9 +146,9 @@ struct BlockPlan {
 struct CollectiveTotal {
     mesh::CollectiveKind kind = mesh::CollectiveKind::slice;
     std::vector<std::string> axes;
-    std::int64_t count = 0;             ///< calls in one step of the model
-    std::int64_t payload_bytes = 0;     ///< sum over the calls, per device
-    std::int64_t wire_bytes = 0;        ///< per device
+    std::int64_t count = 0;             ///< calls in one step of the model, over all stages of a pipeline
+    std::int64_t payload_bytes = 0;     ///< sum over the calls, per device that takes part
+    std::int64_t wire_bytes = 0;        ///< per device that takes part
     std::int64_t wire_bytes_total = 0;  ///< all devices
 };
 
@@ -160,10 +160,19 @@ struct MemoryPerDevice {
     std::int64_t total() const { return parameters + cache + activations + communication; }
 };
 
+/// A run of uses of blocks that the devices with one coordinate on the pipeline axis compute.
+struct Stage {
+    int first = 0, end = 0;              ///< uses in Plan::sequence: [first, end)
+    int first_layer = 0, end_layer = 0;  ///< layers of the model
+    MemoryPerDevice memory;
+    double flops_per_device = 0.0;  ///< of one micro-batch
+    std::int64_t sent_bytes = 0;    ///< hidden states to the next stage, per device and micro-batch
+};
+
 struct Totals {
     std::int64_t parameters = 0;  ///< elements, each checkpoint element once
     std::int64_t parameter_bytes = 0;
-    double flops_per_device = 0.0;    ///< of one step of the model
+    double flops_per_device = 0.0;    ///< of one step of the model, in the stage with the most
     double unsharded_fraction = 0.0;  ///< of the parameters: those that no axis of size > 1 cuts
 };
 
@@ -183,8 +192,10 @@ struct Plan {
     std::vector<ActivationSpec> activations;
     std::vector<BlockPlan> blocks;  ///< as Graph::blocks
     std::vector<model::BlockUse> sequence;
-    std::vector<CollectiveTotal> collectives;  ///< by kind, then axes
-    MemoryPerDevice memory;
+    std::vector<CollectiveTotal> collectives;   ///< by kind, then axes
+    std::optional<mesh::AxisId> pipeline_axis;  ///< of the refined mesh
+    std::vector<Stage> stages;                  ///< one without a pipeline
+    MemoryPerDevice memory;                     ///< of the stage with the most
     Totals totals;
     std::vector<std::string> notes;  ///< axes counted as 1, defaults, ...
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "plan/pipeline.h"
 
 namespace shardplan::plan {
 
@@ -15,8 +16,32 @@ std::int64_t instances(const BlockPlan& block) {
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(block.layers.size()));
 }
 
+namespace {
+
+using TotalKey = std::pair<mesh::CollectiveKind, std::vector<std::string>>;
+
+void add_sends(const Plan& plan, std::map<TotalKey, CollectiveTotal>& totals) {
+    if (!plan.pipeline_axis || plan.stages.size() == 1) {
+        return;
+    }
+    CollectiveTotal total;
+    total.kind = mesh::CollectiveKind::send;
+    total.axes = {plan.mesh.refined().name(*plan.pipeline_axis)};
+    for (const Stage& stage : plan.stages) {
+        total.count += stage.sent_bytes > 0 ? 1 : 0;
+        total.payload_bytes = std::max(total.payload_bytes, stage.sent_bytes);
+        total.wire_bytes_total =
+            checked_add(total.wire_bytes_total, checked_mul(stage.sent_bytes, stage_devices(plan)));
+    }
+    total.wire_bytes = total.payload_bytes;
+    totals[{total.kind, total.axes}] = total;
+}
+
+}  // namespace
+
 std::vector<CollectiveTotal> collective_totals(const Plan& plan) {
-    std::map<std::pair<mesh::CollectiveKind, std::vector<std::string>>, CollectiveTotal> totals;
+    std::map<TotalKey, CollectiveTotal> totals;
+    const auto stages = static_cast<std::int64_t>(plan.stages.size());
     for (const BlockPlan& block : plan.blocks) {
         const std::int64_t times = instances(block);
         for (const Step& step : block.steps) {
@@ -31,9 +56,10 @@ std::vector<CollectiveTotal> collective_totals(const Plan& plan) {
             total.payload_bytes = checked_add(total.payload_bytes, checked_mul(times, collective.payload_bytes));
             total.wire_bytes = checked_add(total.wire_bytes, checked_mul(times, collective.wire_bytes));
             total.wire_bytes_total =
-                checked_add(total.wire_bytes_total, checked_mul(times, collective.wire_bytes_total));
+                checked_add(total.wire_bytes_total, checked_mul(times, collective.wire_bytes_total / stages));
         }
     }
+    add_sends(plan, totals);
     std::vector<CollectiveTotal> result;
     for (auto& [key, total] : totals) {
         result.push_back(std::move(total));
@@ -61,12 +87,8 @@ Totals model_totals(const Plan& plan) {
     }
     totals.unsharded_fraction =
         totals.parameters == 0 ? 0.0 : static_cast<double>(unsharded) / static_cast<double>(totals.parameters);
-    for (const BlockPlan& block : plan.blocks) {
-        for (const Step& step : block.steps) {
-            if (step.compute) {
-                totals.flops_per_device += step.compute->flops * static_cast<double>(instances(block));
-            }
-        }
+    for (const Stage& stage : plan.stages) {
+        totals.flops_per_device = std::max(totals.flops_per_device, stage.flops_per_device);
     }
     return totals;
 }

@@ -123,7 +123,8 @@ void write_model(JsonWriter& json, const model::ModelSpec& model) {
 void write_workload(JsonWriter& json, const model::Workload& workload) {
     json.object("workload", [&] {
         json.field("mode", to_string(workload.mode));
-        json.field("batch_size", workload.batch_size);
+        json.field("batch_size", workload.total_batch());
+        json.field("micro_batches", workload.micro_batches);
         json.field("sequence_length", workload.sequence_length);
         json.field("cache_length", workload.cache_slots());
         json.field("chunk_length", workload.chunk_length);
@@ -187,6 +188,15 @@ void write_job_json(JsonWriter& json, const plan::Job& job) {
         write_model(json, job.model);
         write_mesh_json(json, "mesh", job.mesh);
         write_workload(json, job.workload);
+        if (job.pipeline) {
+            json.object("pipeline", [&] {
+                json.field("axis", job.pipeline->axis);
+                json.list("layers", job.pipeline->layers);
+                json.field("account_for_embedding", job.pipeline->account_for_embedding);
+                json.field("account_for_loss", job.pipeline->account_for_loss);
+                json.field("remainder", job.pipeline->remainder_last ? "last" : "first");
+            });
+        }
         if (job.device_memory) {
             json.field("device_memory", *job.device_memory);
         }

@@ -11,6 +11,7 @@
 #include "report/enum_text.h"
 #include "report/job_json.h"
 #include "report/json_writer.h"
+#include "report/pipeline_text.h"
 #include "report/schema_version.h"
 #include "report/steps_json.h"
 #include "report/value_text.h"
@@ -137,6 +138,7 @@ void write_plan_json(std::ostream& out, const plan::Plan& plan, const std::vecto
         write_activations(json, plan);
         write_blocks_json(json, plan);
         write_sequence(json, plan);
+        write_pipeline_json(json, plan);
         write_collectives(json, plan);
         write_totals(json, plan);
         json.list("notes", plan.notes, JsonLayout::lines);

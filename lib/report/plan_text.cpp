@@ -8,6 +8,7 @@
 
 #include "report/enum_text.h"
 #include "report/number_text.h"
+#include "report/pipeline_text.h"
 #include "report/steps_text.h"
 #include "report/table.h"
 #include "report/tensors_text.h"
@@ -47,8 +48,11 @@ std::string workload_text(const model::Workload& workload) {
     const std::string cache =
         workload.cache_slots() == 0 ? "no cache" : fmt::format("cache of {} positions", workload.cache_slots());
     const bool decode = workload.mode == model::Mode::decode;
-    return fmt::format("{}: {} sequence{}, {} {} each, {}, {}", to_string(workload.mode), workload.batch_size,
-                       workload.batch_size == 1 ? "" : "s", workload.sequence_length,
+    return fmt::format("{}: {} sequence{}, {} {} each, {}, {}", to_string(workload.mode), workload.total_batch(),
+                       workload.total_batch() == 1   ? ""
+                       : workload.micro_batches == 1 ? "s"
+                                                     : fmt::format("s in {} micro-batches", workload.micro_batches),
+                       workload.sequence_length,
                        workload.chunked() ? fmt::format("tokens, in chunks of {}", workload.chunk_length)
                        : decode           ? "tokens behind one new token"
                                           : "tokens",
@@ -101,8 +105,8 @@ std::string bar(std::int64_t part, std::int64_t whole, const Style& style) {
     return repeat(marks(style).full_bar, static_cast<int>(share * full + 0.5));
 }
 
-void write_memory(std::ostream& out, const plan::MemoryPerDevice& memory, const Style& style) {
-    write_section(out, style, "Memory per device");
+void write_memory(std::ostream& out, const plan::MemoryPerDevice& memory, std::string_view title, const Style& style) {
+    write_section(out, style, title);
     Table table({{"for"}, {"size", true}, {"bytes", true}, {"share", true}, {""}});
     const auto row = [&](const char* name, std::int64_t bytes) {
         const double whole = static_cast<double>(std::max<std::int64_t>(memory.total(), 1));
@@ -158,8 +162,11 @@ void write_plan_text(std::ostream& out, const plan::Plan& plan, const std::vecto
             write_block_text(out, plan, plan.blocks[i], uses[i], style);
         }
     }
+    write_pipeline_text(out, plan, style);
     write_collectives(out, plan, style);
-    write_memory(out, plan.memory, style);
+    write_memory(out, plan.memory,
+                 plan.stages.size() > 1 ? "Memory per device of the stage that needs the most" : "Memory per device",
+                 style);
     write_totals(out, plan, style);
     write_notes(out, plan, style);
     if (!diagnostics.empty()) {

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <ostream>
 #include <stdexcept>
 
+#include "plan/pipeline.h"
 #include "report/number_text.h"
 #include "report/range_text.h"
 #include "report/shards_text.h"
@@ -18,7 +20,13 @@ namespace {
 void write_stored(std::ostream& out, const plan::Plan& plan, std::int64_t rank, const Style& style) {
     Table table({{"name", false, 24}, {"shape"}, {"holds", false, 24}, {"size", true}});
     std::string heading;
-    for (const plan::StoredTensor& tensor : plan.stored) {
+    const plan::StageTensors of_stage(plan, plan.stages[plan::stage_of(plan, rank)]);
+    for (std::size_t i = 0; i < plan.stored.size(); ++i) {
+        const plan::StoredTensor& tensor = plan.stored[i];
+        if (std::none_of(tensor.layers.begin(), tensor.layers.end(),
+                         [&](int layer) { return of_stage.holds(static_cast<int>(i), layer); })) {
+            continue;
+        }
         const NameParts name = split_name(tensor);
         if (name.heading != heading && !name.heading.empty()) {
             table.add_heading(fmt::format("{}  (each)", name.heading));
@@ -43,7 +51,13 @@ void add_value(Table& table, const plan::Plan& plan, const plan::BlockPlan& bloc
 
 void write_boundaries(std::ostream& out, const plan::Plan& plan, std::int64_t rank, const Style& style) {
     Table table({{"block", false, 24}, {"shape"}, {"holds", false, 24}, {"size", true}});
-    for (const plan::BlockPlan& block : plan.blocks) {
+    const plan::Stage& stage = plan.stages[plan::stage_of(plan, rank)];
+    for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+        const plan::BlockPlan& block = plan.blocks[b];
+        if (std::none_of(plan.sequence.begin() + stage.first, plan.sequence.begin() + stage.end,
+                         [&](const model::BlockUse& use) { return use.block == static_cast<int>(b); })) {
+            continue;
+        }
         for (const plan::ValueId id : inputs_of(block)) {
             add_value(table, plan, block, "in", id, rank);
         }
@@ -55,6 +69,15 @@ void write_boundaries(std::ostream& out, const plan::Plan& plan, std::int64_t ra
         out << '\n';
         table.print(out, style);
     }
+}
+
+std::string stage_text(const plan::Plan& plan, std::int64_t rank) {
+    if (!plan.pipeline_axis) {
+        return "";
+    }
+    const std::size_t index = plan::stage_of(plan, rank);
+    return fmt::format("; stage {}, layers {} to {}", index, plan.stages[index].first_layer,
+                       plan.stages[index].end_layer - 1);
 }
 
 }  // namespace
@@ -71,7 +94,7 @@ void write_rank_text(std::ostream& out, const plan::Plan& plan, std::int64_t ran
         place.push_back(fmt::format("{}={}", printable(mesh.name(id)), mesh.coordinate(rank, id)));
     }
     out << paint(style, Paint::heading, fmt::format("Rank {}", rank))
-        << fmt::format(" at {} of {}\n\n", fmt::join(place, ", "), mesh_text(mesh));
+        << fmt::format(" at {} of {}{}\n\n", fmt::join(place, ", "), mesh_text(mesh), stage_text(plan, rank));
     write_stored(out, plan, rank, style);
     write_boundaries(out, plan, rank, style);
 }

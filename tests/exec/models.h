@@ -167,6 +167,7 @@ inline plan::Plan reference_of(const plan::Job& job, std::int64_t tokens) {
     workload.sequence_length = tokens;
     workload.cache_length = 0;
     workload.chunk_length = 0;
+    workload.micro_batches = 1;
     plan::Job reference = job_of(job.model, workload);
     reference.model.padded_vocab = 0;
     reference.provider = backend::ProviderChoice::local;

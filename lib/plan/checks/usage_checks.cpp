@@ -69,7 +69,8 @@ void check_unused_axes(const CheckContext& context) {
         const mesh::AxisId id{static_cast<std::uint8_t>(i)};
         const std::int64_t size = plan.job.mesh.size(id);
         const mesh::AxisSet parts = plan.mesh.parts(id).set();
-        if (size == 1 || computing.intersects(parts)) {
+        const bool pipeline = plan.pipeline_axis && parts.contains(*plan.pipeline_axis);
+        if (size == 1 || pipeline || computing.intersects(parts)) {
             continue;
         }
         const std::string& name = plan.job.mesh.name(id);
