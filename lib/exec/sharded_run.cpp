@@ -149,12 +149,16 @@ void ShardedRun::collect(RunReport& report) {
     world_.all_reduce(std::span(&report.load_seconds, 1), comm::WorldOp::max);
     report.times = executor_->times();
     std::vector<double> seconds;
+    std::vector<std::int64_t> calls;  // the stages of a pipeline make different ones
     for (const StepTime& time : report.times) {
         seconds.push_back(time.seconds);
+        calls.push_back(time.calls);
     }
     world_.all_reduce(std::span<double>(seconds), comm::WorldOp::max);
+    world_.all_reduce(std::span<std::int64_t>(calls), comm::WorldOp::max);
     for (std::size_t i = 0; i < seconds.size(); ++i) {
         report.times[i].seconds = seconds[i];
+        report.times[i].calls = calls[i];
     }
 }
 
