@@ -58,6 +58,7 @@ struct Arguments {
     std::string kernels = "onednn";
     std::uint64_t seed = 0;
     std::int64_t steps = 4;
+    bool steps_given = false;
     std::string tokens;
     std::string weights;
     std::string save_weights;

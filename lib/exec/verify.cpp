@@ -109,7 +109,7 @@ private:
         report.step_seconds.clear();
         FloatTensor logits;
         if (world_.rank() == 0 && wants_logits()) {
-            logits.shape = {tokens.batch, report.measured_steps, plan_.graph.model.vocab};
+            logits.shape = {tokens.batch, report.measured_steps, plan_.graph.model.outputs()};
             logits.values.resize(static_cast<std::size_t>(tensor::element_count(logits.shape)));
         }
         for (std::int64_t i = 0; i < report.measured_steps; ++i) {
@@ -183,6 +183,11 @@ std::int64_t measured_steps(const plan::Plan& plan, std::int64_t wanted) {
             if (stored.kind == plan::StoredKind::cache) {
                 steps = std::min(steps, stored.shape[1] - plan.graph.workload.sequence_length);
             }
+        }
+        const model::ModelSpec& model = plan.graph.model;
+        if (model.position_rows > 0) {
+            const std::int64_t positions = model.position_rows - model.position_offset;
+            steps = std::min(steps, positions - plan.graph.workload.sequence_length);
         }
     }
     return steps;

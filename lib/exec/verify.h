@@ -54,7 +54,7 @@ struct RunReport {
     double reference_seconds = 0.0;  ///< on rank 0
 };
 
-/// Steps that will be measured: options.steps, in decode at most what the cache has room for after the prompt.
+/// Steps that will be measured: options.steps, in decode at most what the cache and a table of positions have room for.
 std::int64_t measured_steps(const plan::Plan& plan, std::int64_t wanted);
 
 /// Tokens per sequence: the prompt's, in decode also those of the measured steps. The sequence_length that the
