@@ -221,8 +221,10 @@ std::optional<Document> parse_document(std::string_view text, std::string name, 
         return std::nullopt;
     }
     TreeBuilder builder(document, limits, root_pointer, diagnostics);
-    const std::string numbers = limits.python_numbers ? with_zeros_for_python_numbers(source.text) : "";
-    const std::string& parsed = limits.python_numbers ? numbers : source.text;
+    const bool with_words = limits.python_numbers && (source.text.find("NaN") != std::string::npos ||
+                                                      source.text.find("Infinity") != std::string::npos);
+    const std::string numbers = with_words ? with_zeros_for_python_numbers(source.text) : "";
+    const std::string& parsed = with_words ? numbers : source.text;
     const bool complete = json::sax_parse(parsed.begin(), parsed.end(), &builder);
     if (!complete || diagnostics.error_count() > errors_before) {
         return std::nullopt;

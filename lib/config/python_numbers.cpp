@@ -67,6 +67,9 @@ private:
 }  // namespace
 
 std::optional<PythonNumber> python_number_at(std::string_view text) {
+    if (text.empty() || (text[0] != 'N' && text[0] != 'I' && text[0] != '-')) {
+        return std::nullopt;
+    }
     constexpr double infinity = std::numeric_limits<double>::infinity();
     static constexpr auto words = std::to_array<std::pair<std::string_view, double>>(
         {{"NaN", std::numeric_limits<double>::quiet_NaN()}, {"Infinity", infinity}, {"-Infinity", -infinity}});
