@@ -126,7 +126,9 @@ void add_run(CLI::App& app, Arguments& arguments, Raw& raw) {
     run->add_option("--ranks", raw.ranks, "Start mpirun with N ranks (default: the devices of the mesh)");
     run->add_option("--kernels", arguments.kernels, "onednn or reference");
     run->add_option("--seed", raw.seed, "Seed of weights and tokens (default 0)");
-    run->add_option("--steps", raw.steps, "decode: measured steps after the prompt; prefill: runs (default 4)");
+    run->add_option(
+        "--steps", raw.steps,
+        "decode: measured steps after the prompt, for which the cache must have room; prefill: runs (default 4)");
     run->add_option("--tokens", arguments.tokens, "Token ids from a JSON file, [batch][sequence]");
     run->add_option("--weights", arguments.weights, "Weights from a safetensors file, index or directory");
     run->add_option("--save-weights", arguments.save_weights, "Write the weights in use to DIR/model.safetensors");
