@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <set>
 
 #include "base/spelling.h"
 #include "diag/codes.h"
@@ -36,6 +37,9 @@ Output parse_output(const std::string& text, bool for_findings) {
                                                                         {"junit", Format::junit}};
     const std::size_t equals = text.find('=');
     const std::string name = text.substr(0, equals);
+    if (equals != std::string::npos && equals + 1 == text.size()) {
+        throw UsageError(fmt::format("--format {}: the name of the file is missing", text));
+    }
     for (const auto& [known, format] : formats) {
         if (name == known && (for_findings || format <= Format::json)) {
             return {format, equals == std::string::npos ? "" : text.substr(equals + 1)};
@@ -77,7 +81,8 @@ void parse_level(const std::string& text, ValidateArguments& validate) {
 /// The raw words of options that need more than CLI11's conversions.
 struct Raw {
     std::optional<std::string> mesh, mode, layers, ranks, rank, seed, steps, generate, prompt_lengths, threads;
-    std::string colour = "auto", output;
+    std::optional<std::string> output, shards;
+    std::string colour = "auto";
     std::vector<std::string> formats, levels;
     bool no_verify = false;
 };
@@ -110,9 +115,9 @@ void add_job_options(CLI::App& command, Arguments& arguments, Raw& raw) {
 void add_plan(CLI::App& app, Arguments& arguments, Raw& raw) {
     CLI::App* plan = app.add_subcommand("plan", "Print where every tensor lies and what every step moves");
     add_job_options(*plan, arguments, raw);
-    plan->add_option("--ranks", raw.ranks, "Number of devices, for a mesh with a -1");
+    plan->add_option("--ranks", raw.ranks, "Number of devices: fills a -1 of the mesh, else must be its size");
     plan->add_option("--rank", raw.rank, "List the index ranges that rank R holds");
-    plan->add_option("--shards", arguments.shards, "Draw which devices hold which part of a tensor");
+    plan->add_option("--shards", raw.shards, "Draw which devices hold which part of a tensor");
 }
 
 void add_run(CLI::App& app, Arguments& arguments, Raw& raw) {
@@ -121,7 +126,9 @@ void add_run(CLI::App& app, Arguments& arguments, Raw& raw) {
     run->add_option("--ranks", raw.ranks, "Start mpirun with N ranks (default: the devices of the mesh)");
     run->add_option("--kernels", arguments.kernels, "onednn or reference");
     run->add_option("--seed", raw.seed, "Seed of weights and tokens (default 0)");
-    run->add_option("--steps", raw.steps, "decode: measured steps after the prompt; prefill: runs (default 4)");
+    run->add_option(
+        "--steps", raw.steps,
+        "decode: measured steps after the prompt, for which the cache must have room; prefill: runs (default 4)");
     run->add_option("--generate", raw.generate,
                     "Decode: generate N tokens greedily after a prompt of workload.sequence_length tokens");
     run->add_option("--prompt-lengths", raw.prompt_lengths,
@@ -142,7 +149,7 @@ void add_validate(CLI::App& app, Arguments& arguments, Raw& raw) {
                         "--mesh");
     command->add_option("--stdin-filename", validate.stdin_name, "What - is called, and where its paths begin");
     add_overrides(*command, arguments, raw);
-    command->add_option("--ranks", raw.ranks, "Number of devices, for a mesh with a -1");
+    command->add_option("--ranks", raw.ranks, "Number of devices: fills a -1 of the mesh, else must be its size");
     add_output_options(*command, arguments, raw, "text, json, github, sarif or junit");
     command->add_flag("--strict", validate.strict, "Warnings fail too");
     command->add_option("--warn", raw.levels, "CODE=off, CODE=warning or CODE=error (repeatable)")
@@ -167,8 +174,20 @@ void convert_outputs(Arguments& arguments, const Raw& raw) {
     if (arguments.outputs.empty()) {
         arguments.outputs.push_back({});
     }
-    if (!raw.output.empty()) {
-        arguments.outputs.front().file = raw.output;
+    if (raw.output) {
+        const auto open = std::find_if(arguments.outputs.begin(), arguments.outputs.end(),
+                                       [](const Output& output) { return output.file.empty(); });
+        if (raw.output->empty() || open == arguments.outputs.end()) {
+            throw UsageError(raw.output->empty() ? "-o: the name of the file is empty"
+                                                 : "-o: every --format has a file of its own already");
+        }
+        open->file = *raw.output;
+    }
+    std::set<std::string> files;
+    for (const Output& output : arguments.outputs) {
+        if (!output.file.empty() && !files.insert(output.file).second) {
+            throw UsageError(fmt::format("two formats for one file, '{}'", output.file));
+        }
     }
     const auto to_standard_output = std::count_if(arguments.outputs.begin(), arguments.outputs.end(),
                                                   [](const Output& output) { return output.file.empty(); });
@@ -184,6 +203,9 @@ void convert_validate(Arguments& arguments, const Raw& raw) {
     }
     if (!validate.explain.empty()) {
         parse_code("--explain", validate.explain);
+        if (!validate.files.empty()) {
+            throw UsageError("--explain says what a code means and takes no files");
+        }
     } else if (validate.files.empty()) {
         throw UsageError("validate needs files, directories, or - for standard input");
     }
@@ -226,15 +248,23 @@ void convert(Arguments& arguments, const Raw& raw) {
     if (raw.ranks) {
         arguments.ranks = parse_count("--ranks", *raw.ranks, 1, many);
         arguments.overrides.ranks = arguments.ranks;
+        arguments.overrides.ranks_decide = arguments.command != Command::run;
     }
     if (raw.rank) {
         arguments.rank = parse_count("--rank", *raw.rank, 0, many);
+    }
+    if (raw.shards) {
+        if (raw.shards->empty()) {
+            throw UsageError("--shards takes the name of a tensor, got ''");
+        }
+        arguments.shards = *raw.shards;
     }
     if (raw.seed) {
         arguments.seed = parse_seed(*raw.seed);
     }
     if (raw.steps) {
         arguments.steps = parse_count("--steps", *raw.steps, 1, 100'000);
+        arguments.steps_given = true;
     }
     convert_generate(arguments, raw);
     if (raw.threads) {

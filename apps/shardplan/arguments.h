@@ -59,6 +59,7 @@ struct Arguments {
     std::uint64_t seed = 0;
     std::int64_t steps = 4;
     std::vector<std::int64_t> prompt_lengths;
+    bool steps_given = false;
     std::string tokens;
     std::string weights;
     std::string save_weights;

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "commands.h"
+#include "console.h"
 
 int main(int argc, char** argv) {
     using namespace shardplan::app;
@@ -10,7 +11,7 @@ int main(int argc, char** argv) {
     try {
         const Parsed parsed = parse_arguments(argc, argv);
         if (parsed.help) {
-            std::cout << *parsed.help;
+            write_output({}, [&](std::ostream& out) { out << *parsed.help; });
             return 0;
         }
         return value_of(dispatch(parsed.arguments, argc, argv));

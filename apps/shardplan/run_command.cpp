@@ -96,6 +96,9 @@ public:
             }
             return ExitCode::failure;
         }
+        if (!steps_fit(plan)) {
+            return ExitCode::failure;
+        }
         exec::RunOptions options = run_options(plan, planned.diagnostics);
         if (planned.diagnostics.has_errors()) {
             return refuse(planned, code_for(planned.diagnostics));
@@ -104,6 +107,31 @@ public:
     }
 
 private:
+    /// In decode the cache has room for so many steps: fewer than --steps is an error, fewer than the default is told.
+    /// What --generate needs is checked where the job is read, and by the run.
+    bool steps_fit(const plan::Plan& plan) const {
+        exec::RunOptions options;
+        options.steps = arguments_.steps;
+        const bool decode = plan.job.workload.mode == model::Mode::decode;
+        if (!decode || arguments_.overrides.generate || exec::measured_steps(plan, options) == arguments_.steps) {
+            return true;
+        }
+        const std::int64_t room = exec::measured_steps(plan, options);
+        const model::Workload& workload = plan.job.workload;
+        const std::string problem = fmt::format(
+            "after the {} tokens of the prompt there is room for {} step{}: {} needs a workload.cache_length of {}{}",
+            workload.sequence_length, room, room == 1 ? "" : "s", arguments_.steps,
+            workload.sequence_length + arguments_.steps,
+            plan.job.model.position_rows > 0 ? ", and as many learned positions" : "");
+        if (world_.rank() == 0 && (arguments_.steps_given || !arguments_.quiet)) {
+            std::cerr << fmt::format("shardplan: {}: {}\n",
+                                     arguments_.steps_given ? fmt::format("--steps {}", arguments_.steps)
+                                                            : fmt::format("{} of {} steps run", room, arguments_.steps),
+                                     problem);
+        }
+        return !arguments_.steps_given;
+    }
+
     /// Rank 0 alone gets standard input from mpirun; it sends the text to the others.
     PlannedJob read() {
         if (arguments_.job != "-") {

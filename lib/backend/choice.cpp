@@ -139,6 +139,12 @@ std::vector<std::string> remarks(ProviderKind kind, ProviderCompat compat, const
         result.emplace_back(
             "Megatron's DotProductAttention takes no attention bias (here ALiBi); this planner's local attention does");
     }
+    if (kind == ProviderKind::inference && conditions.expert_tensor_parallel > 1) {
+        result.push_back(fmt::format(
+            "Megatron's inference layers refuse experts that are cut themselves (here over {} devices); this "
+            "planner's can do it",
+            conditions.expert_tensor_parallel));
+    }
     const bool rms = model.norm.kind == model::NormKind::rms;
     const std::string_view norm = make_provider(kind, compat)->layer_norm(rms, false);
     if (norm != "WrappedTorchNorm") {

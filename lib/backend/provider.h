@@ -60,8 +60,9 @@ struct ProviderConditions {
     std::int64_t tensor_parallel = 1;  ///< devices over which heads are cut
     /// The residual stream is cut over those devices by tokens (sequence parallelism), or can be.
     bool sequence_parallel = false;
-    bool tokens_divisible = true;       ///< tokens of a step are a multiple of tensor_parallel
-    std::int64_t context_parallel = 1;  ///< devices over which the sequence of keys is cut
+    bool tokens_divisible = true;             ///< tokens of a step are a multiple of tensor_parallel
+    std::int64_t context_parallel = 1;        ///< devices over which the sequence of keys is cut
+    std::int64_t expert_tensor_parallel = 1;  ///< devices over which each expert is cut
 };
 
 struct ProviderDecision {

@@ -22,6 +22,7 @@ struct Limits {
     std::size_t values = 1'000'000;
     std::size_t pointer_bytes = std::size_t{256} << 20;  ///< sum of the lengths of all JSON pointers
     bool locations = true;                               ///< false: no table of places (checkpoint headers)
+    bool python_numbers = false;                         ///< read NaN and Infinity; the caller reports them
 };
 
 /// Bytes [begin, end) of a text.

@@ -25,7 +25,7 @@ struct Closer {
 
 std::optional<std::string> read_file(const std::string& path, std::size_t limit, diag::Diagnostics& diagnostics,
                                      const std::string& pointer) {
-    const std::string shown = path == "-" ? "standard input" : path;
+    const std::string shown = path == "-" ? "standard input" : path.empty() ? "''" : path;
     const auto fail = [&](const std::string& why, std::string hint = "") {
         diagnostics.report("SP1001", fmt::format("cannot read {}: {}", shown, why), pointer, std::move(hint));
         return std::nullopt;

@@ -12,7 +12,9 @@
 #include "config/job_sections.h"
 #include "config/json_kind.h"
 #include "config/model_file.h"
+#include "config/model_inline.h"
 #include "config/object_reader.h"
+#include "config/python_numbers.h"
 
 namespace shardplan::config {
 namespace {
@@ -35,9 +37,7 @@ std::optional<model::ModelSpec> read_model_section(const ConfigValue& value, con
         report_type(value, "the path of a config.json or the config itself", diagnostics);
         return std::nullopt;
     }
-    const std::filesystem::path base = directory.empty() ? "." : directory;
-    const std::string path = (base / *value.string()).lexically_normal().string();
-    return read_model_config(path == "-" ? "./-" : path, diagnostics, value.pointer, documents);
+    return read_model_config(model_path(*value.string(), directory), diagnostics, value.pointer, documents);
 }
 
 /// Keeps the first `count` layers.
@@ -97,6 +97,14 @@ void read_sections(const ObjectReader& reader, plan::Job& job, diag::Diagnostics
     section("device_memory", read_device_memory);
 }
 
+void report_foreign(diag::Diagnostics& diagnostics) {
+    diagnostics.report(
+        "SP2001",
+        "this is neither a job (no key \"model\", \"mesh\", \"workload\" ...) nor a Hugging Face config (no "
+        "\"model_type\", \"architectures\", \"hidden_size\", \"num_hidden_layers\" ...)",
+        "", "a job names a model and a mesh; the model is a Hugging Face config.json, with its field names");
+}
+
 void read_root(const ConfigValue& root, const JobSource& source, const Overrides& overrides, plan::Job& job,
                diag::Diagnostics& diagnostics, std::vector<Document>* documents) {
     const ObjectReader reader(root, keys_of(fields::job), diagnostics);
@@ -112,7 +120,7 @@ void read_root(const ConfigValue& root, const JobSource& source, const Overrides
         }
     }
     if (const ConfigValue* mesh = reader.require("mesh", "add a mesh, or give --mesh dp=1,tp=4")) {
-        read_mesh(*mesh, overrides.ranks, job, diagnostics);
+        read_mesh(*mesh, overrides, job, diagnostics);
     }
     read_sections(reader, job, diagnostics);
     if (overrides.generate) {
@@ -139,21 +147,27 @@ std::optional<plan::Job> read_job(const JobSource& source, const Overrides& over
                                   std::vector<Document>* documents) {
     Limits limits;
     limits.values = fields::most_values;
+    limits.python_numbers = true;
     auto document = parse_document(source.text, source.name, diagnostics, limits);
     if (!document) {
         return std::nullopt;
     }
-    if (is_bare_model(document->root)) {
+    diag::Diagnostics found;
+    const bool bare = is_bare_model(document->root);
+    report_python_numbers(*document, bare ? "" : "/model", found);
+    if (bare) {
         wrap_model(*document);
     }
-    diag::Diagnostics found;
     plan::Job job;
     std::vector<Document> model_files;
-    if (document->root.is_object()) {
-        apply_overrides(*document, overrides, found);
-        read_root(document->root, source, overrides, job, found, &model_files);
-    } else {
+    if (!document->root.is_object()) {
         report_type(document->root, "an object", found);
+    } else if (is_foreign(document->root)) {
+        report_foreign(found);
+    } else if (!found.has_errors()) {
+        const Overrides usable = inline_model(*document, source.directory, overrides, found);
+        apply_overrides(*document, usable, found);
+        read_root(document->root, source, usable, job, found, &model_files);
     }
     attach_spans(found, *document);
     for (const diag::Diagnostic& diagnostic : found.all()) {

@@ -114,8 +114,7 @@ std::vector<std::string> keys_of(std::span<const JobField> fields) {
     return keys;
 }
 
-void read_mesh(const ConfigValue& value, std::optional<std::int64_t> ranks, plan::Job& job,
-               diag::Diagnostics& diagnostics) {
+void read_mesh(const ConfigValue& value, const Overrides& overrides, plan::Job& job, diag::Diagnostics& diagnostics) {
     const std::size_t errors_before = diagnostics.error_count();
     const ObjectReader reader(value, keys_of(fields::mesh_fields), diagnostics);
     std::optional<std::int64_t> devices = integer(reader, fields::devices);
@@ -146,8 +145,8 @@ void read_mesh(const ConfigValue& value, std::optional<std::int64_t> ranks, plan
     if (diagnostics.error_count() > errors_before) {
         return;
     }
-    if (!devices && wildcard) {
-        devices = ranks;
+    if (overrides.ranks && (overrides.ranks_decide || (!devices && wildcard))) {
+        devices = overrides.ranks;
     }
     if (auto made = mesh::make_mesh(axes, devices, "/mesh/axes", diagnostics)) {
         job.mesh = std::move(*made);

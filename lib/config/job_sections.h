@@ -1,17 +1,15 @@
 // The sections of a job but for its model: each fills its part of plan::Job and reports all that is wrong in it.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
+#include "config/overrides.h"
 #include "diag/diagnostic.h"
 #include "model/config_value.h"
 #include "plan/job.h"
 
 namespace shardplan::config {
 
-/// `ranks` fills a -1 when the section has no device count.
-void read_mesh(const model::ConfigValue& value, std::optional<std::int64_t> ranks, plan::Job& job,
+/// overrides.ranks fills a -1 when the section has no device count, or stands for that count (ranks_decide).
+void read_mesh(const model::ConfigValue& value, const Overrides& overrides, plan::Job& job,
                diag::Diagnostics& diagnostics);
 void read_options(const model::ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics);
 /// @pre job.options is read: the dialect decides which fields exist

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
+#include "base/spelling.h"
 #include "config/document.h"
 
 namespace shardplan::config {
@@ -11,8 +13,8 @@ namespace {
 
 using model::ConfigValue;
 
-constexpr std::array<std::string_view, 7> job_keys = {"model",   "mesh",     "partition_axis", "partition_rules",
-                                                      "backend", "workload", "options"};
+constexpr std::array<std::string_view, 8> job_keys = {"model",   "mesh",     "partition_axis", "partition_rules",
+                                                      "backend", "workload", "options",        "device_memory"};
 
 bool names_schema(const ConfigValue& root) {
     const ConfigValue* schema = root.find("$schema");
@@ -31,6 +33,20 @@ bool is_bare_model(const ConfigValue& root) {
                        [&](std::string_view key) { return root.find(key) != nullptr; });
 }
 
+bool is_foreign(const ConfigValue& root) {
+    constexpr std::size_t most_compared = 100;  // a misspelt job has few keys
+    const ConfigValue::Object* object = root.object();
+    if (object == nullptr || object->empty() || names_schema(root) || is_bare_model(root)) {
+        return false;
+    }
+    const std::vector<std::string> known(job_keys.begin(), job_keys.end());
+    return std::none_of(object->begin(), object->end(), [&](const auto& member) {
+        const std::string& key = member.first;
+        return std::find(known.begin(), known.end(), key) != known.end() ||
+               (object->size() <= most_compared && !base::nearest_word(key, known).empty());
+    });
+}
+
 JsonKind kind_of(std::string_view text) {
     const auto mentioned = std::count_if(job_keys.begin(), job_keys.end(), [&](std::string_view key) {
         return text.find('"' + std::string(key) + '"') != std::string_view::npos;
@@ -38,6 +54,7 @@ JsonKind kind_of(std::string_view text) {
     diag::Diagnostics ignored;
     Limits limits;
     limits.locations = false;
+    limits.python_numbers = true;
     const auto document = parse_document(text, "", ignored, limits);
     if (!document) {
         return mentioned >= 2 ? JsonKind::job : JsonKind::other;

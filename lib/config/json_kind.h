@@ -17,4 +17,7 @@ JsonKind kind_of(std::string_view text);
 /// An object that is a model's config and not a job.
 bool is_bare_model(const model::ConfigValue& root);
 
+/// An object without any key of a job, not even a misspelt one, or of a model: a file of some other tool.
+bool is_foreign(const model::ConfigValue& root);
+
 }  // namespace shardplan::config

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/document.h"
+#include "config/python_numbers.h"
 #include "config/syntax_error.h"
 #include "config/text_checks.h"
 #include "config/token_cursor.h"
@@ -35,6 +36,9 @@ public:
     bool number_unsigned(std::uint64_t value) override {
         if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
             return scalar(ConfigValue::Huge{std::to_string(value)});
+        }
+        if (const auto number = python_number_at(std::string_view(source_.text).substr(cursor_.place().next))) {
+            return scalar(number->value);
         }
         return scalar(static_cast<std::int64_t>(value));
     }
@@ -217,7 +221,11 @@ std::optional<Document> parse_document(std::string_view text, std::string name, 
         return std::nullopt;
     }
     TreeBuilder builder(document, limits, root_pointer, diagnostics);
-    const bool complete = json::sax_parse(source.text.begin(), source.text.end(), &builder);
+    const bool with_words = limits.python_numbers && (source.text.find("NaN") != std::string::npos ||
+                                                      source.text.find("Infinity") != std::string::npos);
+    const std::string numbers = with_words ? with_zeros_for_python_numbers(source.text) : "";
+    const std::string& parsed = with_words ? numbers : source.text;
+    const bool complete = json::sax_parse(parsed.begin(), parsed.end(), &builder);
     if (!complete || diagnostics.error_count() > errors_before) {
         return std::nullopt;
     }

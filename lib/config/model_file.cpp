@@ -8,6 +8,7 @@
 
 #include "config/file.h"
 #include "config/object_reader.h"
+#include "config/python_numbers.h"
 
 namespace shardplan::config {
 
@@ -21,6 +22,7 @@ std::string config_in_directory(const std::string& path) {
 
 std::optional<model::ModelSpec> read_model_config(const Document& document, diag::Diagnostics& diagnostics) {
     diag::Diagnostics found;
+    report_python_numbers(document, "", found);
     std::optional<model::ModelSpec> model;
     if (document.root.is_object()) {
         model = model::read_model(document.root, found);
@@ -36,7 +38,8 @@ std::optional<model::ModelSpec> read_model_config(const Document& document, diag
 
 std::optional<model::ModelSpec> read_model_config(const std::string& path, diag::Diagnostics& diagnostics,
                                                   const std::string& pointer, std::vector<Document>* documents) {
-    const Limits limits;
+    Limits limits;
+    limits.python_numbers = true;
     const std::string file = config_in_directory(path);
     const auto text = read_file(file, limits.bytes, diagnostics, pointer);
     if (!text) {

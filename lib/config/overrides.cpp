@@ -43,6 +43,16 @@ ConfigValue& member(ConfigValue::Object& parent, const std::string& key, const s
     return parent.back().second;
 }
 
+/// "backend": "fused" is short for "backend": {"provider": "fused"}: the long form, for what stands beside it.
+void expand_short_form(ConfigValue& value) {
+    if (value.pointer == "/backend" && value.string() != nullptr) {
+        ConfigValue provider{*value.string(), value.pointer};  // its place stays that of the name
+        ConfigValue::Object object;
+        object.emplace_back("provider", std::move(provider));
+        value.data = std::move(object);
+    }
+}
+
 /// The value that a dotted path names, created with the objects around it; nullptr after a diagnostic.
 /// @pre every key of the path has a name
 ConfigValue* resolve(Document& document, const Option& option, std::size_t source, diag::Diagnostics& diagnostics) {
@@ -55,6 +65,7 @@ ConfigValue* resolve(Document& document, const Option& option, std::size_t sourc
         if (value->is_null() && !pointer.empty()) {
             value->data = ConfigValue::Object{};
         }
+        expand_short_form(*value);
         auto* object = std::get_if<ConfigValue::Object>(&value->data);
         if (object == nullptr) {
             report("SP1005",
@@ -121,7 +132,23 @@ void apply_set(Document& document, Option option, diag::Diagnostics& diagnostics
     }
 }
 
-void apply_mesh(Document& document, const std::string& text, diag::Diagnostics& diagnostics) {
+struct KeptDevices {
+    ConfigValue value;
+    Location location;
+};
+
+/// mesh.devices of the job as it was written.
+std::optional<KeptDevices> devices_of(const Document& document) {
+    const ConfigValue* mesh = document.root.find("mesh");
+    const ConfigValue* devices = mesh != nullptr ? mesh->find("devices") : nullptr;
+    const auto location = document.locations.find("/mesh/devices");
+    if (devices == nullptr || location == document.locations.end()) {
+        return std::nullopt;
+    }
+    return KeptDevices{*devices, location->second};
+}
+
+void apply_mesh(Document& document, const std::string& text, bool keep_devices, diag::Diagnostics& diagnostics) {
     const Option option{"<--mesh>", text, {0, 0}, {0, text.size()}};
     document.sources.push_back({option.name, text});
     const std::size_t source = document.sources.size() - 1;
@@ -129,6 +156,7 @@ void apply_mesh(Document& document, const std::string& text, diag::Diagnostics& 
     if (root == nullptr) {
         return;
     }
+    const std::optional<KeptDevices> kept = devices_of(document);
     forget(document, "/mesh");
     ConfigValue::Object axes;
     diag::Diagnostics problems;
@@ -151,15 +179,28 @@ void apply_mesh(Document& document, const std::string& text, diag::Diagnostics& 
         axes.emplace_back("dp", ConfigValue{std::int64_t{1}, "/mesh/axes/dp"});
     }
     ConfigValue::Object mesh;
+    const bool filled = std::any_of(axes.begin(), axes.end(), [](const auto& axis) {
+        return axis.second.integer() != nullptr && *axis.second.integer() == -1;
+    });
     mesh.emplace_back("axes", ConfigValue{std::move(axes), "/mesh/axes"});
+    if (filled && kept && keep_devices) {
+        mesh.emplace_back("devices", kept->value);
+        document.locations[kept->value.pointer] = kept->location;
+    }
     member(*root, "mesh", "/mesh").data = std::move(mesh);
 }
 
 }  // namespace
 
+bool changes_within(const Overrides& overrides, std::string_view key) {
+    return std::any_of(overrides.set.begin(), overrides.set.end(), [&](std::string_view text) {
+        return text.substr(0, text.find('=')).starts_with(std::string(key) + ".");
+    });
+}
+
 void apply_overrides(Document& document, const Overrides& overrides, diag::Diagnostics& diagnostics) {
     if (overrides.mesh) {
-        apply_mesh(document, *overrides.mesh, diagnostics);
+        apply_mesh(document, *overrides.mesh, !overrides.ranks, diagnostics);
     }
     if (overrides.mode) {
         const std::string text = "workload.mode=" + *overrides.mode;
@@ -170,6 +211,7 @@ void apply_overrides(Document& document, const Overrides& overrides, diag::Diagn
         if (equals == std::string::npos || !is_path(std::string_view(text).substr(0, equals))) {
             const Option option{fmt::format("<--set {}>", text), text, {0, text.size()}, {}};
             report("SP1004", fmt::format("\"{}\" is not key.path=value", text), "", option, option.key, diagnostics);
+            diagnostics.all().back().hint = "write --set workload.batch_size=8";
             continue;
         }
         const std::string name = fmt::format("<--set {}>", text.substr(0, equals));

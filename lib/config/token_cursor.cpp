@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/python_numbers.h"
+
 namespace shardplan::config {
 namespace {
 
@@ -25,6 +27,9 @@ std::size_t string_length(std::string_view text) {
 }
 
 std::size_t token_length(std::string_view text) {
+    if (const auto number = python_number_at(text)) {
+        return number->length;
+    }
     switch (text.empty() ? '\0' : text.front()) {
         case '"': return string_length(text);
         case 't':

@@ -15,8 +15,8 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "job's own directory.",
      "Check the path; for a model downloaded in part, fetch its config.json.", ""},
     {"SP1002", Severity::error, "JSON syntax",
-     "The text is not one JSON document in UTF-8. NaN and Infinity, comments, trailing commas, unfilled placeholders "
-     "of templates, Git LFS pointers and web pages saved as .json are named as what they are.",
+     "The text is not one JSON document in UTF-8. Comments, trailing commas, unfilled placeholders of templates, Git "
+     "LFS pointers, web pages saved as .json, and NaN or Infinity outside of a model are named as what they are.",
      "Correct the text at the place shown; nothing is repaired silently.", "RFC 8259"},
     {"SP1003", Severity::error, "duplicate key",
      "A key stands twice in one object. Most readers keep the last one without a word, so which value is meant is not "
@@ -45,6 +45,11 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "file can exhaust memory or stack.",
      "Jobs and configs are small: check that this is the right file.", ""},
 
+    {"SP1010", Severity::warning, "number of Python",
+     "NaN, Infinity and -Infinity are no JSON, though Python's json module writes them. In the description of a model "
+     "they are read, so that a field nobody needs does not stop the check; a field that is needed refuses them.",
+     "Write a finite number or null: other readers refuse the whole file.", "configs with unlimited time steps"},
+
     // ---- the model ----
     {"SP2001", Severity::error, "model type missing",
      "The model has no model_type, so the form of its layers and the names of its tensors are not known. Configs of "
@@ -69,6 +74,11 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
     {"SP2006", Severity::note, "unaligned head_dim",
      "head_dim is not a multiple of 8. This planner's kernels take any size, attention kernels elsewhere often do not.",
      "Check the kernels of the target system.", "reports: head size 100 of 3B models"},
+    {"SP2007", Severity::warning, "assumption",
+     "The config leaves open something that decides the plan, and the planner goes on with what is usual: the dtype is "
+     "\"auto\", the vocabulary is left to the default of the configuration class, or the fields have the names of "
+     "another tool, which does not write all that a Hugging Face config says.",
+     "Give the value, or the model's own config.json.", "llm-analysis, MaxText and other collections of configs"},
 
     // ---- the mesh ----
     {"SP3001", Severity::error, "mesh shape",
@@ -172,7 +182,7 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
     {"SP5003", Severity::warning, "not for Megatron",
      "The plan is good and runs here, but Megatron-Core would refuse the same configuration with this provider: its "
      "local norm does not take sequence parallelism or zero-centred gamma, its local attention no context parallelism "
-     "and no bias.",
+     "and no bias, its inference layers no experts that are cut themselves.",
      "Take the provider \"fused\" when the plan is meant for Megatron.",
      "Megatron-Core torch_norm, dot_product_attention"},
 

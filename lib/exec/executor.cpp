@@ -263,7 +263,7 @@ LogitsBlock Executor::logits() const {
         const mesh::AxisId id{static_cast<std::uint8_t>(axis)};
         first = first && (cut.contains(id) || plan_.pipeline_axis == id || mesh.coordinate(groups_.rank(), id) == 0);
     }
-    return {carried_view_, schedule_.blocks[block].ranges[output], first, plan_.graph.model.vocab};
+    return {carried_view_, schedule_.blocks[block].ranges[output], first, plan_.graph.model.outputs()};
 }
 
 }  // namespace shardplan::exec

@@ -67,7 +67,7 @@ FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const std:
     }
     const plan::BlockPlan& head = plan.blocks[static_cast<std::size_t>(plan.sequence.back().block)];
     whole.shape = head.values[static_cast<std::size_t>(head.output)].shape;
-    whole.shape[2] = plan.graph.model.vocab;  // without the padding
+    whole.shape[2] = plan.graph.model.outputs();  // without the padding
     whole.values.resize(static_cast<std::size_t>(tensor::element_count(whole.shape)));
     std::size_t received = 0;
     for (const std::string& message : messages) {

@@ -84,6 +84,14 @@ Block build_embedding(const ModelSpec& model, const Workload& workload, std::vec
     return b.take(std::nullopt, x, {});
 }
 
+/// A few outputs per token are replicated: cutting them would save nothing.
+TensorId apply_score(BlockBuilder& b, TensorId x, const ModelSpec& model) {
+    LinearSpec spec = replicated("score", model.names.lm_head, embedding_width(model), model.scores, TensorRole::free);
+    spec.slot = Slot::lm_head;
+    x = b.linear(x, spec);
+    return model.lm_head_bias ? b.bias(x, spec, TensorRole::free) : x;
+}
+
 TensorId apply_lm_head(BlockBuilder& b, TensorId x, const ModelSpec& model) {
     LinearSpec spec;
     spec.op = "lm_head";
@@ -116,7 +124,7 @@ Block build_head(const ModelSpec& model, const Workload& workload, std::vector<P
         x = b.linear(x, replicated("project_out", model.names.project_out, model.hidden, embedding_width(model),
                                    TensorRole::free));
     }
-    x = apply_lm_head(b, x, model);
+    x = model.scores > 0 ? apply_score(b, x, model) : apply_lm_head(b, x, model);
     if (model.logit_scale != 1.0) {
         x = b.scale(x, "logit_scale", model.logit_scale, TensorRole::logits);
     }

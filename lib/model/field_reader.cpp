@@ -41,6 +41,9 @@ std::string describe(const ConfigValue& value) {
         return fmt::format("{}", *integer);
     }
     if (const double* real = value.real()) {
+        if (!std::isfinite(*real)) {
+            return std::isnan(*real) ? "NaN" : *real > 0.0 ? "Infinity" : "-Infinity";
+        }
         return fmt::format("{}", *real);
     }
     if (const auto* huge = std::get_if<ConfigValue::Huge>(&value.data)) {

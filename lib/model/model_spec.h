@@ -185,6 +185,7 @@ struct ModelSpec {
     TensorNames names;
     bool tied_embeddings = false;
     bool lm_head_bias = false;
+    std::int64_t scores = 0;  ///< outputs of a head that rates instead of predicting tokens (reward models); 0 = none
     double embedding_scale = 1.0;  ///< gemma: sqrt(hidden) rounded to the dtype by the builder
     double residual_scale = 1.0;   ///< granite
     double logit_scale = 1.0;      ///< multiplies the logits (granite 1/logits_scaling, cohere logit_scale)
@@ -193,6 +194,7 @@ struct ModelSpec {
     tensor::DType stored_dtype = tensor::DType::bf16;  ///< torch_dtype
     std::vector<std::string> notes;                    ///< defaults taken, parts left out: shown with the plan
 
+    std::int64_t outputs() const { return scores > 0 ? scores : vocab; }  ///< of the head, per token
     std::int64_t layer_count() const { return static_cast<std::int64_t>(layers.size()); }
 };
 

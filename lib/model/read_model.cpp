@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/spelling.h"
+#include "model/families/decoder_fields.h"
 #include "model/families/family.h"
 #include "model/quantization_fields.h"
 #include "model/unsupported.h"
@@ -35,6 +36,18 @@ Source find_decoder(const ConfigValue& config) {
     return {&config, ""};
 }
 
+/// " (nor hidden_size ...)": which of the keys that every config has this one lacks too.
+std::string absent_keys(const ConfigValue& config) {
+    std::vector<std::string> absent;
+    for (const std::string_view key : {"architectures", "hidden_size", "intermediate_size", "num_hidden_layers",
+                                       "num_attention_heads", "vocab_size"}) {
+        if (config.find(key) == nullptr) {
+            absent.emplace_back(key);
+        }
+    }
+    return absent.empty() ? "" : fmt::format(" (nor {})", joined(absent));
+}
+
 std::string read_type(const ConfigValue& config, const Source& source, diag::Diagnostics& diagnostics) {
     const ConfigValue* type = source.config->find("model_type");
     if (type == nullptr || type->is_null()) {
@@ -48,7 +61,10 @@ std::string read_type(const ConfigValue& config, const Source& source, diag::Dia
             return *outer->string();
         }
         diagnostics.report(
-            "SP2001", "the config has no model_type, so the form of its layers is not known", source.config->pointer,
+            "SP2001",
+            fmt::format("the config has no model_type{}, so the form of its layers is not known",
+                        absent_keys(*source.config)),
+            source.config->pointer,
             "give a Hugging Face config.json; supported model types: " + joined(supported_model_types()));
         return {};
     }
@@ -86,9 +102,14 @@ void read_dtype(FieldReader& fields, const ConfigValue& outer, ModelSpec& model)
     if (!outer_fields.ok()) {
         fields.fail();
     }
-    if (name.empty() || name == "auto") {
-        model.notes.push_back(
-            fmt::format("torch_dtype is {}: bfloat16 is assumed", name.empty() ? "absent" : "\"auto\""));
+    if (name.empty()) {
+        model.notes.emplace_back("torch_dtype is absent: bfloat16 is assumed");
+        return;
+    }
+    if (name == "auto") {
+        fields.diagnostics().report("SP2007", "torch_dtype is \"auto\", whatever the weights are: bfloat16 is assumed",
+                                    reader.pointer({"torch_dtype", "dtype"}),
+                                    "write the dtype of the weights, or set workload.dtype");
         return;
     }
     const std::optional<tensor::DType> dtype = tensor::parse_dtype(name);
@@ -122,8 +143,13 @@ bool add_notes(const ConfigValue& config, const Source& source, diag::Diagnostic
         model.notes.push_back(fmt::format(
             "only the text decoder ({}) is planned; other parts of the model are left out", source.nested_key));
     }
-    if (source.config->find("hidden_dim") != nullptr || source.config->find("ffn_embed_dim") != nullptr) {
-        model.notes.emplace_back("some fields have the names of llm-analysis instead of Hugging Face's");
+    if (has_llm_analysis_names(*source.config)) {
+        diagnostics.report(
+            "SP2007",
+            fmt::format("the fields have the names of llm-analysis (hidden_dim, ffn_embed_dim ...), which "
+                        "say less than Hugging Face's: the rest is what \"{}\" usually is",
+                        model.model_type),
+            source.config->pointer, "give the model's own config.json");
     }
     for (const ConfigValue* place : {source.config, &config}) {
         const ConfigValue* quantization = place->find("quantization_config");

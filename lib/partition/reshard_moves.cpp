@@ -19,6 +19,7 @@ public:
           local_(1.0 / static_cast<double>(shard_count(current, mesh))) {}
 
     std::vector<Move> all() {
+        moves_.reserve(32);  // more is rare
         for (int d = 0; d < current_.rank; ++d) {
             gathers(d);
             slices(d);

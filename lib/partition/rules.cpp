@@ -8,6 +8,7 @@
 
 #include "partition/layer_patterns.h"
 #include "partition/presets/presets.h"
+#include "partition/required_text.h"
 
 namespace shardplan::partition {
 namespace {
@@ -85,6 +86,7 @@ std::string problem_of(const std::string& pattern, std::vector<std::regex>& comp
 
 struct RuleTable::Compiled {
     std::vector<std::regex> patterns;
+    std::vector<std::string> required;  ///< of each: a name without it is not matched at all, most names of layers
     std::regex_constants::match_flag_type flags = std::regex_constants::match_default;
 };
 
@@ -104,6 +106,7 @@ std::optional<RuleTable> RuleTable::compile(std::vector<ParameterRule> rules, di
                 R"(use an ECMAScript regular expression such as "mlp\\.(gate|up)_proj\\.weight" or ".*")");
             usable = false;
         }
+        table.compiled_->required.push_back(problem.empty() ? required_text(rule.pattern) : "");
         table.depends_on_layer_ = table.depends_on_layer_ || may_tell_layers_apart(rule.pattern);
     }
     if (!usable) {
@@ -125,6 +128,7 @@ std::optional<RuleTable> RuleTable::preset(RuleSource source, std::string_view m
     for (const presets::Rule& rule : found->rules) {
         table.rules_.push_back({std::string(rule.pattern), read_spec(rule.spec), ""});
         table.compiled_->patterns.emplace_back(table.rules_.back().pattern, syntax);
+        table.compiled_->required.push_back(required_text(rule.pattern));
     }
     return table;
 }
@@ -134,7 +138,8 @@ std::optional<RuleTable::Match> RuleTable::match(std::string_view name) const {
         return std::nullopt;
     }
     for (std::size_t i = 0; i < rules_.size(); ++i) {
-        if (std::regex_search(name.begin(), name.end(), compiled_->patterns[i], compiled_->flags)) {
+        if (name.find(compiled_->required[i]) != std::string_view::npos &&
+            std::regex_search(name.begin(), name.end(), compiled_->patterns[i], compiled_->flags)) {
             return Match{static_cast<int>(i), &rules_[i]};
         }
     }

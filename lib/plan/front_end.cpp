@@ -176,6 +176,13 @@ void FrontEnd::remark_on_provider(const SpecEntry& heads, backend::ProviderCondi
         return std::find(heads.begin(), heads.end(), axis) != heads.end();
     });
     conditions.context_parallel = placer_.size_of(axes_of(Semantic::kv_length, "key"));
+    if (plan_.job.model.moe.experts > 0) {
+        SpecEntry within = axes_of(Semantic::mlp_intermediate, "experts");
+        for (const std::string& axis : axes_of(Semantic::expert, "experts")) {
+            std::erase(within, axis);
+        }
+        conditions.expert_tensor_parallel = placer_.size_of(within);
+    }
     for (const std::string& remark :
          backend::remarks(plan_.provider.kind, provider_compat(plan_.job), plan_.job.model, conditions)) {
         diagnostics_.report("SP5003", fmt::format("provider '{}': {}", to_string(plan_.provider.kind), remark),

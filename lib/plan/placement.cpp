@@ -123,6 +123,15 @@ void Placer::refuse_duplicates(const std::string& tensor, const std::vector<DimR
             }
             const ResolvedEntry& one = dims[it->second].entry;
             const ResolvedEntry& two = dims[i].entry;
+            if (it->second == i) {
+                if (first_time(fmt::format("twice {} {}", name, two.field))) {
+                    diagnostics_.report("SP4001",
+                                        fmt::format("axis '{}' stands twice in {}, which cuts dimension {} ({}) of {}",
+                                                    name, two.field, i, dims[i].dimension, tensor),
+                                        two.pointer, "write each axis once");
+                }
+                continue;
+            }
             if (first_time(fmt::format("duplicate {} {} {}", name, one.field, two.field))) {
                 diagnostics_.report(
                     "SP4001",

@@ -95,6 +95,9 @@ void write_model(JsonWriter& json, const model::ModelSpec& model) {
         json.field("hidden", model.hidden);
         json.field("vocab", model.vocab);
         json.field("padded_vocab", model.vocab_rows());
+        if (model.scores > 0) {
+            json.field("scores", model.scores);
+        }
         json.field("max_positions", model.max_positions);
         json.field("embedding_width", model.embedding_width);
         json.field("position_rows", model.position_rows);

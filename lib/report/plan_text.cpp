@@ -36,12 +36,14 @@ void write_fact(std::ostream& out, const Style& style, std::string_view label, s
 std::string model_text(const plan::Plan& plan) {
     const model::ModelSpec& model = plan.graph.model;
     return fmt::format(
-        "{}, {} layers, hidden {}, {} heads, {} key/value heads of {}, intermediate {}, vocabulary {}{}; {} parameters "
+        "{}, {} layer{}, hidden {}, {} heads, {} key/value heads of {}, intermediate {}, vocabulary {}{}{}; {} "
+        "parameters "
         "({})",
-        model.model_type, model.layer_count(), model.hidden, model.attention.heads, model.attention.kv_heads,
-        model.attention.head_dim, model.mlp.intermediate, model.vocab,
+        model.model_type, model.layer_count(), model.layer_count() == 1 ? "" : "s", model.hidden, model.attention.heads,
+        model.attention.kv_heads, model.attention.head_dim, model.mlp.intermediate, model.vocab,
         model.vocab_rows() > model.vocab ? fmt::format(" padded to {}", model.vocab_rows()) : "",
-        count_text(plan.totals.parameters), bytes_text(plan.totals.parameter_bytes));
+        model.scores > 0 ? fmt::format(", scores {}", model.scores) : "", count_text(plan.totals.parameters),
+        bytes_text(plan.totals.parameter_bytes));
 }
 
 std::string workload_text(const model::Workload& workload) {

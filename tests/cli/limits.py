@@ -42,6 +42,8 @@ JOBS = [
     ("1,000 rules", job(partition_rules=[[f"layer{i}x", [None]] for i in range(999)] + [[".*", []]]), 0),
     ("1,000 rules that tell 10,000 layers apart", job({"num_hidden_layers": 10_000}, partition_rules=[
         [rf"layers\.{i}\.mlp", [None]] for i in range(999)] + [[".*", []]]), 1),
+    ("1,000 rules that tell 80 layers apart", job({"num_hidden_layers": 80}, partition_rules=[
+        [rf"layers\.{i % 80}\.mlp.*{i}", [None]] for i in range(999)] + [[".*", []]]), 0),
     ("100,000 rules", job(partition_rules=[[f"layer{i}x", [None]] for i in range(100_000)] + [[".*", []]]), (2, 1)),
     ("1,000 bad rules", job(partition_rules=[["(", []]] * 1000), 1),
     ("a rule of 100,000 characters", job(partition_rules=[["a" * 100_000, []]]), 1),

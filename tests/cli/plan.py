@@ -1,6 +1,5 @@
 """shardplan plan: exit codes, streams, files and colours."""
 import json
-import os
 import unittest
 
 from command import CONFIGS, JOB, MODEL, CommandTest, on_terminal, shardplan
@@ -68,22 +67,11 @@ class Plan(CommandTest):
             self.assertIn("cannot write", result.err)
             self.assertEqual(self.files(), ["file"])
 
-    @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
-    def test_full_device(self):
-        result = shardplan("plan", JOB, env={"SHARDPLAN_UNUSED": "1"})
-        self.assertExit(result, 0)
-        with open("/dev/full", "wb") as full:
-            import subprocess
-            done = subprocess.run([os.environ["SHARDPLAN"], "plan", JOB], stdout=full, stderr=subprocess.PIPE)
-        self.assertEqual(done.returncode, 2)
-        self.assertIn(b"standard output could not be written", done.stderr)
-
     def test_questions(self):
         self.assertExit(shardplan("plan", JOB, "--rank", "3"), 0)
         shown = shardplan("plan", JOB, "--shards", "lm_head.weight")
         self.assertExit(shown, 0)
         self.assertLacks(shardplan("plan", JOB, "--shards", "lm_head.weight", "--ascii").out, "│", "─")
-        self.assertExit(shardplan("plan", JOB, "--shards", "no_such_tensor"), 2)
 
     def test_overrides(self):
         result = shardplan("plan", CONFIGS / "models/tiny-llama.json", "--mesh", "tp=2", "--set",
@@ -93,6 +81,40 @@ class Plan(CommandTest):
         result = shardplan("plan", JOB, "--set", "workload.batch=2")
         self.assertExit(result, 1)
         self.assertIn("<--set workload.batch>:1:1: error: ", result.err)
+
+    def mesh_of(self, *words):
+        result = shardplan("plan", JOB, *words)
+        return [line for line in result.out.splitlines() if line.startswith("mesh ")] or result.err
+
+    def test_number_of_devices(self):
+        self.assertIn("tp=4 (4 devices)", self.mesh_of("--mesh", "tp=-1")[0])  # mesh.devices of the job
+        self.assertIn("tp=8 (8 devices)", self.mesh_of("--mesh", "tp=-1", "--ranks", "8")[0])
+        self.assertIn("tp=2 (2 devices)", self.mesh_of("--mesh", "tp=2")[0])
+        self.assertIn("tp=4 (4 devices)", self.mesh_of("--set", "mesh.axes.fsdp=1", "--set", "mesh.axes.tp=-1")[0]
+                      .replace("dp=1, fsdp=1, tp=4, sp=1", "tp=4"))
+        self.assertIn("(4 devices)", self.mesh_of("--ranks", "4")[0])
+        self.assertIn("[SP3003]", self.mesh_of("--ranks", "8"))
+        self.assertIn("4 devices, but 8 are given", self.mesh_of("--ranks", "8"))
+        self.assertExit(shardplan("validate", JOB, "--ranks", "8"), 1)
+        self.assertExit(shardplan("validate", JOB, "--ranks", "4"), 0)
+
+    def test_set_beside_a_short_form(self):
+        self.write("model/config.json", json.dumps(MODEL))
+        job = self.write("job.json", json.dumps({"model": "model", "mesh": {"axes": {"tp": 2}}, "backend": "fused",
+                                                 "partition_axis": {"hidden_state_axis": None}}))
+        result = shardplan("plan", job, "--set", "backend.provider=local", "--set", "model.num_hidden_layers=3")
+        self.assertExit(result, 0)
+        self.assertIn("3 layers", result.out)
+        self.assertIn("asked for: local", result.out)
+        result = shardplan("plan", job, "--set", "model.hidden_size=65")  # the other facts keep their own places
+        self.assertExit(result, 1)
+        self.assertIn(f"{self.directory}/model/config.json:1:", result.err)
+        result = shardplan("plan", job, "--set", "model.intermediate_size=127")
+        self.assertIn("intermediate_size 127 is not a multiple", result.err)
+        self.write("model/config.json", "{")
+        result = shardplan("plan", job, "--set", "model.num_hidden_layers=3")
+        self.assertExit(result, 2)
+        self.assertEqual(result.err.count("[SP1002]"), 1, result)
 
 
 class Colour(CommandTest):

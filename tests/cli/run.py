@@ -74,6 +74,37 @@ class Run(CommandTest):
         self.assertLacks(on_terminal("run", self.job, "--steps", "1", env={**ROOT_ALLOWED, "NO_COLOR": "1"}).out,
                          "\x1b")
 
+    def test_steps_beyond_the_cache(self):
+        decode = {**TWO_RANKS, "workload": {"mode": "decode", "batch_size": 2, "sequence_length": 8, "cache_length": 10,
+                                            "dtype": "f32"}}
+        job = self.write("decode.json", json.dumps(decode))
+        result = self.run_job(job, "--steps", "3")
+        self.assertExit(result, 2)
+        self.assertIn("--steps 3: after the 8 tokens of the prompt there is room for 2 steps", result.err)
+        self.assertIn("workload.cache_length of 11", result.err)
+        self.assertExit(self.run_job(job, "--steps", "2"), 0)
+        result = self.run_job(job)  # the default of 4 is cut, and said to be
+        self.assertExit(result, 0)
+        self.assertIn("2 of 4 steps run", result.err)
+
+    def test_steps_beyond_the_learned_positions(self):
+        model = {"model_type": "gpt2", "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 16, "vocab_size": 64}
+        job = self.write("gpt2.json", json.dumps(
+            {"model": model, "mesh": {"axes": {"tp": 1}},
+             "workload": {"mode": "decode", "sequence_length": 14, "cache_length": 64, "dtype": "f32"}}))
+        self.assertExit(self.run_job(job), 0)
+        self.assertExit(self.run_job(job, "--steps", "3"), 2)
+
+    def test_reward_model(self):
+        model = {"model_type": "gpt_neox_reward_model", "hidden_size": 64, "intermediate_size": 128,
+                 "num_hidden_layers": 2, "num_attention_heads": 8, "vocab_size": 256, "torch_dtype": "float32"}
+        for more in ({}, {"hidden_state_axis": "tp"}, {"hidden_state_axis": None, "sequence_axis": "tp"}):
+            job = self.write("reward.json", json.dumps({**TWO_RANKS, "model": model, "partition_axis": {
+                "hidden_state_axis": None, **more}}))
+            result = self.run_job(job, "--steps", "1", "--format", "json")
+            self.assertExit(result, 0)
+            self.assertTrue(json.loads(result.out)["verify"]["passed"])
+
     def test_wrong_number_of_ranks(self):
         result = mpirun(3, "run", self.job, env=ROOT_ALLOWED)
         self.assertExit(result, 2)

@@ -1,8 +1,10 @@
 """Command lines that cannot be used: exit code 2, nothing on standard output, and what would work."""
 import json
+import os
+import subprocess
 import unittest
 
-from command import JOB, CommandTest, shardplan
+from command import JOB, PROGRAM, CommandTest, shardplan
 
 WRONG = [
     # words, pieces of the message
@@ -22,6 +24,16 @@ WRONG = [
     (["plan", JOB, "--layers", "0"], ["--layers takes a whole number from 1"]),
     (["plan", JOB, "--ranks", "99999999999999999999"], ["--ranks takes a whole number"]),
     (["plan", JOB, "another.json"], ["another.json"]),
+    (["plan", JOB, "--shards", "nothing_like_it"], ["no tensor is called 'nothing_like_it'", "such as model.embed"]),
+    (["plan", JOB, "--shards", "self_attn.q_proj.weigth"], ["no tensor is called", "did you mean"]),
+    (["plan", JOB, "--shards", ""], ["--shards takes the name of a tensor"]),
+    (["plan", JOB, "--shards", "lm_head.weight", "--format", "json"], ["--rank and --shards answer in text only"]),
+    (["plan", JOB, "--rank", "1", "--format", "text", "--format", "json=/dev/null"], ["answer in text only"]),
+    (["plan", JOB, "-o", ""], ["-o: the name of the file is empty"]),
+    (["plan", JOB, "--format", "json="], ["--format json=: the name of the file is missing"]),
+    (["plan", JOB, "--format", "json=a", "-o", "b"], ["-o: every --format has a file"]),
+    (["validate", JOB, "--format", "json=a", "--format", "sarif=a"], ["two formats for one file, 'a'"]),
+    (["validate", JOB, "--explain", "SP4003"], ["--explain", "takes no files"]),
     (["run", JOB, "--kernels", "fast"], ["--kernels takes onednn or reference", "fast"]),
     (["run", JOB, "--seed", "1.5"], ["--seed takes a whole number"]),
     (["run", JOB, "--threads", "0"], ["--threads takes a whole number from 1"]),
@@ -60,6 +72,15 @@ class Usage(CommandTest):
         self.assertIn("Exit codes: 0 fine; 1 findings", shardplan("--help").out)
         for command in ("plan", "run", "validate", "schema", "version"):
             self.assertIn(f"  {command} ", shardplan("--help").out)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
+    def test_full_device(self):
+        for words in (["--help"], ["--version"], ["version"], ["schema"], ["validate", JOB], ["plan", JOB],
+                      ["validate", "--explain", "SP4003"]):
+            with self.subTest(words=words), open("/dev/full", "wb") as full:
+                done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(b"standard output could not be written", done.stderr)
 
     def test_version(self):
         line = shardplan("--version")

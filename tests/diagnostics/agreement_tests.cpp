@@ -1,6 +1,8 @@
 // check_job refuses exactly what make_plan refuses, with the same errors and warnings.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "diagnostics/checked_job.h"
@@ -21,9 +23,8 @@ std::multiset<std::string> findings(const diag::Diagnostics& diagnostics) {
     return result;
 }
 
-void check_agreement(const std::string& text) {
-    CAPTURE(text);
-    const CheckedJob result = check_text(text, "job.json");
+/// True when there is a plan.
+bool check_agreement(const CheckedJob& result) {
     INFO(text_of(result.checked));
     INFO(text_of(result.planning));
     CHECK(result.planned.has_value() == !result.checked.has_errors());
@@ -32,6 +33,23 @@ void check_agreement(const std::string& text) {
         // No job is known that meets every check and has no placement.
         CHECK(d.code != "SP6001");
     }
+    return result.planned.has_value();
+}
+
+bool check_agreement(const std::string& text) {
+    CAPTURE(text);
+    return check_agreement(check_text(text, "job.json"));
+}
+
+std::vector<std::string> json_files(const std::string& directory) {
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(source_dir + "/" + directory)) {
+        if (entry.path().extension() == ".json") {
+            files.push_back(entry.path().string());
+        }
+    }
+    std::sort(files.begin(), files.end());
+    return files;
 }
 
 }  // namespace
@@ -42,8 +60,7 @@ TEST_CASE("validate and plan agree on random jobs") {
         test::RandomJobs jobs(2026, devices);
         for (int i = 0; i < 60; ++i) {
             const std::string text = jobs.next();
-            check_agreement(text);
-            planned += check_text(text, "job.json").planned ? 1 : 0;
+            planned += check_agreement(text) ? 1 : 0;
         }
     }
     CHECK(planned > 60);
@@ -76,4 +93,45 @@ TEST_CASE("validate and plan agree where byte counts come near 2^63") {
                         R"(, "num_attention_heads": 32, "num_hidden_layers": 2, "vocab_size": 4096},
             "mesh": {"axes": {"tp": 2}}, "workload": {"mode": "decode", "batch_size": 64}})");
     }
+}
+
+TEST_CASE("validate and plan agree on every case and every shipped job") {
+    int planned = 0;
+    for (const char* directory : {"tests/diagnostics/cases", "configs"}) {
+        for (const std::string& file : json_files(directory)) {
+            if (!file.ends_with("schema.json")) {
+                CAPTURE(file);
+                planned += check_agreement(check_file(file)) ? 1 : 0;
+            }
+        }
+    }
+    CHECK(planned > 20);
+}
+
+TEST_CASE("validate and plan agree on published and on broken configs over several meshes") {
+    struct Variant {
+        std::string mesh;
+        std::vector<std::string> set;
+    };
+    const std::vector<Variant> variants = {
+        {"dp=2,tp=4", {"workload.batch_size=2", "partition_axis.hidden_state_axis=null"}},
+        {"fsdp=2,sp=2,tp=2", {"workload.batch_size=4"}},
+        {"tp=16", {"workload.mode=decode", "options.kv_heads=split"}},
+        {"tp=3,ep=2", {"options.indivisible=drop"}},
+        {"dp=2,tp=2", {"workload.mode=decode", "workload.batch_size=2", "backend=inference"}},
+        {"tp=8", {"device_memory=24GB", "workload.sequence_length=4096"}},
+    };
+    std::size_t turn = 0;
+    int planned = 0;
+    for (const char* directory : {"tests/data/configs", "tests/data/configs_bad"}) {
+        for (const std::string& file : json_files(directory)) {
+            for (int i = 0; i < 2; ++i) {  // every variant meets every kind of model soon enough
+                const Variant& variant = variants[turn++ % variants.size()];
+                CAPTURE(file);
+                CAPTURE(variant.mesh);
+                planned += check_agreement(check_on(file, variant.mesh, variant.set)) ? 1 : 0;
+            }
+        }
+    }
+    CHECK(planned > 30);
 }

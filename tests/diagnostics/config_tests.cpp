@@ -1,5 +1,6 @@
 // Published configs as they are, and files as they arrive broken: one table line each (configs.tsv, configs_bad.tsv).
-// "later" = a plan is the right answer and the kind is not supported yet: the line must change when it is.
+// A plan with a code has that warning. "later" = a plan is the right answer and the kind is not supported yet: the line
+// must change when it is.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -66,7 +67,7 @@ TEST_CASE("every published config has its answer") {
         REQUIRE((outcome == "plan" || outcome == "error" || outcome == "later"));
         CHECK(result.planned.has_value() == (outcome == "plan"));
         CHECK(result.checked.has_errors() == (outcome != "plan"));
-        if (outcome != "plan") {
+        if (row[3] != "-") {
             CHECK(has(result.checked, row[3], row[4]));
         }
         CHECK((outcome != "later" || row[5] != "-"));
@@ -99,7 +100,11 @@ TEST_CASE("published configs over 2 to 16 devices: exactly the dimensions that d
             const CheckedJob result = check_on(data + "configs/" + row[0] + ".json", meshes[i],
                                                {"partition_axis.hidden_state_axis=null"}, false);
             INFO(text_of(result.checked));
-            CHECK(refused_dimensions(result.checked) == expected);
+            std::set<std::string> refused = refused_dimensions(result.checked);
+            if (row[9].empty()) {
+                refused.erase("vocab");  // not in the file: the table knows none, the planner takes the family's
+            }
+            CHECK(refused == expected);
             ++compared;
         }
     }

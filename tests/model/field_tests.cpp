@@ -87,14 +87,28 @@ TEST_CASE("what is accepted") {
     CHECK(small_model(R"({"num_key_value_heads": null})").attention.kv_heads == 4);
     CHECK(small_model(R"({"torch_dtype": "torch.bfloat16"})").stored_dtype == tensor::DType::bf16);
     CHECK(small_model(R"({"torch_dtype": null, "dtype": "float16"})").stored_dtype == tensor::DType::f16);
-    const ModelSpec automatic = small_model(R"({"torch_dtype": "auto"})");
-    CHECK(automatic.stored_dtype == tensor::DType::bf16);
-    REQUIRE(automatic.notes.size() == 1);
-    CHECK(contains(automatic.notes[0], "auto"));
+    CHECK(small_model(R"({"torch_dtype": "auto"})").stored_dtype == tensor::DType::bf16);
+    const ModelSpec untyped = small_model(R"({"torch_dtype": null})");
+    CHECK(untyped.stored_dtype == tensor::DType::bf16);
+    REQUIRE(untyped.notes.size() == 1);
+    CHECK(contains(untyped.notes[0], "absent"));
     CHECK(small_model(R"({"unknown_key": {"x": 1}})").notes.empty());
     const ModelSpec quantized = small_model(R"({"quantization_config": {"quant_method": "fp8"}})");
     REQUIRE(quantized.notes.size() == 1);
     CHECK(contains(quantized.notes[0], "fp8"));
+}
+
+TEST_CASE("what a config leaves open is a warning") {
+    for (const char* changes : {R"({"torch_dtype": "auto"})", R"({"model_type": "gemma2", "vocab_size": null})",
+                                R"({"hidden_size": null, "hidden_dim": 48})"}) {
+        CAPTURE(changes);
+        diag::Diagnostics diagnostics;
+        CHECK(read_model(to_config(small_config(changes)), diagnostics));
+        REQUIRE(diagnostics.all().size() == 1);
+        CHECK(diagnostics.all().front().code == "SP2007");
+        CHECK(diagnostics.all().front().severity == diag::Severity::warning);
+    }
+    CHECK(read_errors(small_config(R"({"vocab_size": null})")).size() == 1);
 }
 
 TEST_CASE("the text part of a config for more than text") {

@@ -46,11 +46,26 @@ void read_heads(FieldReader& fields, ModelSpec& model, const SizeDefaults& defau
     a.scale = 1.0 / std::sqrt(static_cast<double>(a.head_dim));
 }
 
+std::int64_t read_vocab(FieldReader& fields, const SizeDefaults& defaults) {
+    const FieldReader::Keys keys = {"vocab_size", "padded_vocab_size"};
+    if (!defaults.vocab || fields.find(keys) != nullptr) {
+        return fields.size(keys);
+    }
+    fields.diagnostics().report(
+        "SP2007", fmt::format("vocab_size is absent: {}, the default of the family, is assumed", *defaults.vocab),
+        fields.object().pointer, "add vocab_size");
+    return *defaults.vocab;
+}
+
 }  // namespace
+
+bool has_llm_analysis_names(const ConfigValue& config) {
+    return config.find("hidden_dim") != nullptr || config.find("ffn_embed_dim") != nullptr;
+}
 
 void read_sizes(FieldReader& fields, ModelSpec& model, const SizeDefaults& defaults) {
     model.hidden = fields.size({"hidden_size", "n_embd", "d_model", "n_embed", "hidden_dim"});
-    model.vocab = fields.size({"vocab_size", "padded_vocab_size"});
+    model.vocab = read_vocab(fields, defaults);
     model.layers.resize(
         static_cast<std::size_t>(fields.size({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, most_layers)));
     read_heads(fields, model, defaults);

@@ -14,6 +14,8 @@
 namespace shardplan::model {
 
 struct SizeDefaults {
+    std::optional<std::int64_t>
+        vocab;  ///< of an absent field, when all sizes of the family have it; nullopt = required
     std::optional<std::int64_t> kv_heads;  ///< of an absent field; nullopt = as many as heads (an explicit null always)
     std::optional<std::int64_t> head_dim;  ///< of an absent field; nullopt = hidden / heads
     std::int64_t max_positions = 2048;
@@ -25,6 +27,9 @@ struct SizeDefaults {
 /// hidden, vocab, layers, heads, kv heads, head_dim, intermediate, positions and tied embeddings, under all their
 /// names. attention.scale becomes head_dim^-1/2; every layer attends to everything.
 void read_sizes(FieldReader& fields, ModelSpec& model, const SizeDefaults& defaults);
+
+/// The config is written as llm-analysis does: hidden_dim, ffn_embed_dim, n_head ... and nothing about norms or biases.
+bool has_llm_analysis_names(const ConfigValue& config);
 
 /// rms_norm_eps or layer_norm_eps(ilon).
 void read_norm(FieldReader& fields, ModelSpec& model, NormKind kind, double eps, bool bias);

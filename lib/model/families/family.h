@@ -38,6 +38,7 @@ void read_gpt2(FieldReader& fields, ModelSpec& model);
 void read_gpt_bigcode(FieldReader& fields, ModelSpec& model);
 void read_gpt_neo(FieldReader& fields, ModelSpec& model);
 void read_gpt_neox(FieldReader& fields, ModelSpec& model);
+void read_gpt_neox_reward_model(FieldReader& fields, ModelSpec& model);
 void read_gptj(FieldReader& fields, ModelSpec& model);
 void read_granite(FieldReader& fields, ModelSpec& model);
 void read_granitemoe(FieldReader& fields, ModelSpec& model);

@@ -25,6 +25,7 @@ constexpr auto table = std::to_array<FamilyEntry>({
     {"gpt_bigcode", "gpt_bigcode", read_gpt_bigcode},
     {"gpt_neo", "gpt_neo", read_gpt_neo},
     {"gpt_neox", "gpt_neox", read_gpt_neox},
+    {"gpt_neox_reward_model", "gpt_neox", read_gpt_neox_reward_model},
     {"gptj", "gptj", read_gptj},
     {"granite", "granite", read_granite},
     {"granitemoe", "granitemoe", read_granitemoe, true},

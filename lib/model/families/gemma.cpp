@@ -19,6 +19,7 @@ void read_gemma_fields(FieldReader& fields, ModelSpec& model, const SizeDefaults
 
 void read_gemma(FieldReader& fields, ModelSpec& model) {
     SizeDefaults defaults;
+    defaults.vocab = 256000;
     defaults.kv_heads = 16;
     defaults.head_dim = 256;
     defaults.max_positions = 8192;

@@ -24,6 +24,7 @@ void read_soft_caps(FieldReader& fields, ModelSpec& model, double attention, dou
 
 void read_gemma2(FieldReader& fields, ModelSpec& model) {
     SizeDefaults defaults;
+    defaults.vocab = 256000;
     defaults.kv_heads = 4;
     defaults.head_dim = 256;
     defaults.max_positions = 8192;

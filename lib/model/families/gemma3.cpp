@@ -6,6 +6,7 @@ namespace shardplan::model {
 
 void read_gemma3(FieldReader& fields, ModelSpec& model) {
     SizeDefaults defaults;
+    defaults.vocab = 262208;
     defaults.kv_heads = 4;
     defaults.head_dim = 256;
     defaults.max_positions = 131072;

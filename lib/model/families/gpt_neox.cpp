@@ -30,4 +30,13 @@ void read_gpt_neox(FieldReader& fields, ModelSpec& model) {
     n.ignored.emplace_back(R"(gpt_neox\.layers\.\d+\.attention\.(bias|masked_bias))");
 }
 
+/// Open Assistant's: one score per token in place of the vocabulary.
+void read_gpt_neox_reward_model(FieldReader& fields, ModelSpec& model) {
+    read_gpt_neox(fields, model);
+    model.tied_embeddings = false;
+    model.scores = 1;
+    model.lm_head_bias = true;
+    model.names.lm_head = "out_proj";
+}
+
 }  // namespace shardplan::model

@@ -4,6 +4,15 @@
 
 namespace shardplan::model {
 
+namespace {
+
+/// llm-analysis says nothing of what makes the 350m differ from the other sizes; its own sizes tell it from them.
+bool names_350m(const FieldReader& fields, const ModelSpec& model) {
+    return has_llm_analysis_names(fields.object()) && model.hidden == 1024 && model.layers.size() == 24;
+}
+
+}  // namespace
+
 void read_opt(FieldReader& fields, ModelSpec& model) {
     SizeDefaults defaults;
     defaults.tied = true;
@@ -15,9 +24,10 @@ void read_opt(FieldReader& fields, ModelSpec& model) {
     set_linear_bias(model, fields.flag_or({"enable_bias"}, true));
     model.position_offset = 2;
     model.position_rows = model.max_positions + model.position_offset;
-    model.norm_after_residual = !fields.flag_or({"do_layer_norm_before"}, true);
+    const bool is_350m = names_350m(fields, model);
+    model.norm_after_residual = !fields.flag_or({"do_layer_norm_before"}, !is_350m);
     model.final_norm = !model.norm_after_residual && !fields.flag_or({"_remove_final_layer_norm"}, false);
-    model.embedding_width = fields.size_or({"word_embed_proj_dim"}, model.hidden);
+    model.embedding_width = fields.size_or({"word_embed_proj_dim"}, is_350m ? 512 : model.hidden);
     TensorNames& n = model.names;
     n.embedding = "model.decoder.embed_tokens";
     n.position_embedding = "model.decoder.embed_positions";

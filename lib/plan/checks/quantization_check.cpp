@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -20,11 +21,18 @@ struct Cut {
     const char* dimension;
     std::int64_t size;
     std::int64_t group;
+    bool of_experts = false;  ///< what cuts the experts does not cut within them
 };
 
 void check_cut(const CheckContext& context, const std::string& tensor, const Cut& cut, std::set<std::string>& seen) {
     const Job& job = context.plan.job;
-    const auto entry = job.partition_axis.resolve(cut.semantic, Phase::train);
+    partition::ResolvedEntry entry = job.partition_axis.resolve(cut.semantic, Phase::train);
+    if (cut.of_experts) {
+        const partition::SpecEntry experts = job.partition_axis.resolve(Semantic::expert, Phase::train).axes;
+        std::erase_if(entry.axes, [&](const std::string& axis) {
+            return std::find(experts.begin(), experts.end(), axis) != experts.end();
+        });
+    }
     const partition::SpecEntry axes = context.placer.existing_axes(entry, tensor);
     const std::int64_t parts = context.placer.size_of(axes);
     if (parts == 1 || cut.group <= 1 || cut.size % parts != 0 || (cut.size / parts) % cut.group == 0 ||
@@ -57,6 +65,14 @@ void check_quantization(const CheckContext& context) {
     }
     std::set<std::string> seen;
     for (const model::Parameter& parameter : context.plan.graph.parameters) {
+        if (parameter.parallel == model::ParallelDim::experts) {
+            const bool down = parameter.kind == ParameterKind::expert_row;
+            check_cut(context, parameter.name,
+                      {Semantic::mlp_intermediate, "moe_intermediate_size", job.model.moe.intermediate,
+                       down ? quantization.group : quantization.rows, true},
+                      seen);
+            continue;
+        }
         const bool row = parameter.kind == ParameterKind::row_linear;
         const bool column = parameter.kind == ParameterKind::column_linear;
         const bool output_first = !parameter.transposed;

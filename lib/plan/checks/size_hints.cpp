@@ -141,6 +141,10 @@ std::string size_hint(const Job& job, const DimRequest& dim, const SpecEntry& ax
     std::string hint = common.empty() ? fmt::format("sizes that divide {}: {}", dim.units, divisors_text(dim.units))
                                       : fmt::format("{} that work for all that {} cuts: {}", what,
                                                     axes.size() == 1 ? "it" : "these axes", fmt::join(common, ", "));
+    if (name == "num_experts" && product > dim.units && product % dim.units == 0) {
+        hint += fmt::format("; or two axes: {} devices for the experts and {} within each of them (head_axis)",
+                            dim.units, product / dim.units);
+    }
     if (name == "vocab_size") {
         hint += fmt::format(
             "; or a vocabulary padded to {} (a multiple of 128 * {}, as Megatron pads): options.indivisible \"pad\"",

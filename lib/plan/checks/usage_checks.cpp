@@ -6,6 +6,7 @@
 #include "plan/checks/checks.h"
 #include "plan/checks/size_hints.h"
 #include "plan/front_end.h"
+#include "plan/kv_heads.h"
 #include "plan/totals.h"
 
 namespace shardplan::plan {
@@ -56,6 +57,14 @@ bool is_kv(const Plan& plan, const StoredTensor& stored) {
            plan.graph.parameters[static_cast<std::size_t>(stored.parameter)].parallel == model::ParallelDim::kv_heads;
 }
 
+std::string hint_for_unused(const Plan& plan, const std::string& axis) {
+    const partition::SpecEntry experts = plan.job.partition_axis.resolve(Semantic::expert, Phase::train).axes;
+    if (plan.job.model.moe.experts == 0 && std::find(experts.begin(), experts.end(), axis) != experts.end()) {
+        return fmt::format("'{}' cuts experts and the model has none: give its devices to another axis", axis);
+    }
+    return fmt::format("name '{}' in a field of partition_axis, or give its devices to another axis", axis);
+}
+
 }  // namespace
 
 void check_unused_axes(const CheckContext& context) {
@@ -88,8 +97,7 @@ void check_unused_axes(const CheckContext& context) {
                 fmt::format("mesh axis '{}' (size {}) cuts no tensor of this job: its {} devices hold and compute the "
                             "same",
                             name, size, size),
-                pointer,
-                fmt::format("name '{}' in a field of partition_axis, or give its devices to another axis", name));
+                pointer, hint_for_unused(plan, name));
         }
     }
 }
@@ -103,6 +111,10 @@ void check_kv_replication(const CheckContext& context) {
     const std::int64_t devices = context.placer.size_of(axes);
     if (devices <= heads || devices % heads != 0 || job.rule_source != partition::RuleSource::derived) {
         return;
+    }
+    const mesh::AxisList cut = dividing_prefix(plan.mesh.refine(axes), heads, plan.mesh.refined());
+    if (plan.mesh.refined().size(cut) != heads) {
+        return;  // not shared evenly: SP4004 has said that the entry is dropped
     }
     const bool split = job.options.kv_heads == KvHeads::split;
     std::int64_t bytes = 0;
