@@ -24,6 +24,10 @@ std::vector<TrafficCount> predicted_traffic(const plan::Plan& plan, std::int64_t
             row.predicted_calls = checked_add(row.predicted_calls, checked_mul(devices, steps));
             row.predicted_bytes =
                 checked_add(row.predicted_bytes, checked_mul(step.collective->wire_bytes_total, steps));
+            if (row.kind == mesh::CollectiveKind::all_to_all_v) {
+                const std::int64_t worst = checked_mul(step.collective->worst_wire_bytes_total, steps);
+                row.most_bytes = checked_add(row.most_bytes.value_or(0), worst);
+            }
         }
     }
     return rows;

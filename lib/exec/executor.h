@@ -4,7 +4,9 @@
 // pass through; the caller ends the other ranks. Contradictions within the plan throw std::logic_error.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "comm/groups.h"
@@ -48,6 +50,10 @@ public:
     /// Of the last run; valid until the next.
     LogitsBlock logits() const;
 
+    /// Called with the local part of every routing that is computed.
+    using RoutingWatcher = std::function<void(int layer, const tensor::ConstView& routing)>;
+    void watch_routing(RoutingWatcher watcher) { routing_watcher_ = std::move(watcher); }
+
     /// One entry per kind of step in the plan, in order of first appearance.
     std::vector<StepTime> times() const;
     void reset_times();
@@ -72,6 +78,7 @@ private:
     Buffer carried_;                           ///< output of the block that ran last
     tensor::View carried_view_;
     std::vector<StepTime> times_;
+    RoutingWatcher routing_watcher_;
 };
 
 }  // namespace shardplan::exec

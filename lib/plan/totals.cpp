@@ -32,6 +32,8 @@ std::vector<CollectiveTotal> collective_totals(const Plan& plan) {
             total.wire_bytes = checked_add(total.wire_bytes, checked_mul(times, collective.wire_bytes));
             total.wire_bytes_total =
                 checked_add(total.wire_bytes_total, checked_mul(times, collective.wire_bytes_total));
+            total.worst_wire_bytes_total =
+                checked_add(total.worst_wire_bytes_total, checked_mul(times, collective.worst_wire_bytes_total));
         }
     }
     std::vector<CollectiveTotal> result;
