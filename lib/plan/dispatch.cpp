@@ -124,8 +124,13 @@ Dispatch::Sizes Dispatch::sizes_of(const Candidate& candidate) const {
 }
 
 Layout Dispatch::input_layout(std::size_t i, const Candidate& candidate, Layout layout) const {
-    constexpr std::size_t first_weight = 2;
-    if (!candidate.expert_axes.empty() && i >= first_weight) {
+    constexpr std::size_t routing = 1;
+    if (candidate.expert_axes.empty() || i < routing) {
+        return layout;
+    }
+    if (i == routing) {  // the experts of a group's members need not lie side by side
+        layout[2] = {};
+    } else {
         layout[0] = candidate.expert_axes;
     }
     return layout;

@@ -80,6 +80,12 @@ const Row family_rows[] = {
          return !m.layers[0].rope && m.layers[1].rope && m.layers[2].moe && !m.layers[1].moe && m.layers[1].chunk == 16 &&
                 m.layers[0].chunk == 0 && m.attention.qk_norm == QkNorm::none && m.attention.temperature_scale == 0.0;
      }},
+    {R"({"model_type": "minimax_m2", "head_dim": 16, "rotary_dim": 8, "num_local_experts": 8, "num_experts_per_tok": 2})",
+     [](M m) {
+         return m.attention.qk_norm == QkNorm::full && m.attention.rope.rotary_dim == 8 && m.moe.routing.normalise &&
+                m.moe.routing.correction_bias && m.moe.routing.score == RouterScore::sigmoid && m.moe.experts == 8 &&
+                m.names.router_correction.ends_with("block_sparse_moe.e_score_correction_bias");
+     }},
     {R"({"model_type": "glm4_moe", "first_k_dense_replace": 3, "n_shared_experts": 2, "moe_intermediate_size": 16,
          "n_group": 4, "topk_group": 2, "routed_scaling_factor": 2.5})",
      [](M m) {
@@ -111,6 +117,7 @@ TEST_CASE("contradictions in the configs of experts") {
         {R"({"model_type": "dbrx", "ffn_config": {"moe_normalize_expert_weights": 2}})", "SP2002",
          "/ffn_config/moe_normalize_expert_weights"},
         {R"({"model_type": "dbrx", "ffn_config": {"ffn_act_fn": "silu"}})", "SP1005", "/ffn_config/ffn_act_fn"},
+        {R"({"model_type": "minimax_m2", "attn_type_list": [1, 0, 1, 1]})", "SP2002", "/attn_type_list"},
         {R"({"model_type": "llama4_text", "no_rope_layers": [1]})", "SP2003", "/no_rope_layers"},
         {R"({"model_type": "llama4_text", "moe_layers": [7]})", "SP1006", "/moe_layers"},
         {R"({"model_type": "gpt_oss", "num_experts_per_tok": 129})", "SP2003", "/num_experts_per_tok"},

@@ -48,6 +48,7 @@ void read_internlm2(FieldReader& fields, ModelSpec& model);
 void read_llama(FieldReader& fields, ModelSpec& model);
 void read_llama4(FieldReader& fields, ModelSpec& model);
 void read_minicpm(FieldReader& fields, ModelSpec& model);
+void read_minimax_m2(FieldReader& fields, ModelSpec& model);
 void read_mistral(FieldReader& fields, ModelSpec& model);
 void read_mixtral(FieldReader& fields, ModelSpec& model);
 void read_mpt(FieldReader& fields, ModelSpec& model);

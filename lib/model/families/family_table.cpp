@@ -38,6 +38,7 @@ constexpr auto table = std::to_array<FamilyEntry>({
     {"llama4_text", "llama4", read_llama4, true},
     {"mimo", "qwen2", read_qwen2},
     {"minicpm", "minicpm", read_minicpm},
+    {"minimax_m2", "minimax_m2", read_minimax_m2, true},
     {"ministral", "mistral", read_mistral},
     {"ministral3", "mistral", read_mistral},
     {"mistral", "mistral", read_mistral},
