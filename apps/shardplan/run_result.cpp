@@ -40,7 +40,9 @@ void add_counts(const exec::RunReport& run, report::RunSummary& summary) {
     for (const exec::TrafficCount& count : run.traffic) {
         summary.collectives.push_back({std::string(mesh::to_string(count.kind)),
                                        {count.predicted_calls, count.counted_calls},
-                                       {count.predicted_bytes, count.counted_bytes}});
+                                       {count.predicted_bytes, count.counted_bytes},
+                                       count.most_bytes,
+                                       count.routed_bytes});
     }
     for (const exec::MemoryCount& count : run.memory) {
         const std::int64_t allocated = count.lowest == count.predicted ? count.highest : count.lowest;

@@ -11,13 +11,14 @@ namespace {
 
 /// The linear biases a model has, by the names of the specification.
 std::vector<std::string> linear_biases(const model::ModelSpec& model) {
-    const std::array<std::pair<bool, const char*>, 7> all = {{
+    const std::array<std::pair<bool, const char*>, 8> all = {{
         {model.attention.q_bias, "q"},
         {model.attention.k_bias, "k"},
         {model.attention.v_bias, "v"},
         {model.attention.out_bias, "attention output"},
         {model.mlp.up_bias, "mlp up"},
         {model.mlp.down_bias, "mlp down"},
+        {model.moe.experts > 0 && model.moe.bias, "experts"},
         {model.lm_head_bias, "lm_head"},
     }};
     std::vector<std::string> result;
@@ -134,6 +135,12 @@ std::vector<std::string> remarks(ProviderKind kind, ProviderCompat compat, const
             fmt::format("Megatron's DotProductAttention refuses context parallelism (here the keys are cut over {} "
                         "devices); this planner's local attention can do it",
                         conditions.context_parallel));
+    }
+    if (model.moe.experts > 0) {
+        const auto experts = expert_modules(*make_provider(kind, compat, conditions.experts));
+        if (experts && !experts->warning.empty()) {
+            result.push_back(fmt::format("{} ({})", experts->experts, experts->warning));
+        }
     }
     if (kind == ProviderKind::local && model.attention.alibi) {
         result.emplace_back(

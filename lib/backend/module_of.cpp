@@ -10,12 +10,6 @@ Module router_module(const BackendSpecProvider& provider) {
     return provider.kind() == ProviderKind::inference ? "InferenceTopKRouter" : "TopKRouter";
 }
 
-/// Grouped products where the provider has them: upstream's moe_grouped_gemm, which local does not take.
-Module experts_module(const BackendSpecProvider& provider) {
-    const bool grouped = provider.kind() != ProviderKind::local;
-    return provider.grouped_mlp_modules(grouped, false).value().experts;
-}
-
 Module linear_module(const BackendSpecProvider& provider, model::Slot slot, bool fused_norm) {
     switch (slot) {
         case model::Slot::qkv:
@@ -62,8 +56,9 @@ Module module_of(const BackendSpecProvider& provider, const model::Op& op, bool 
         case model::OpKind::softcap: return "ElementwiseSoftcap";
         case model::OpKind::clip: return "ElementwiseClip";
         case model::OpKind::route: return router_module(provider);
-        case model::OpKind::experts: return experts_module(provider);
+        case model::OpKind::experts: return expert_modules(provider).value().experts;
         case model::OpKind::gate_rows: return "SharedExpertGate";
+        case model::OpKind::temperature: return "QueryTemperature";
     }
     throw std::invalid_argument("not a kind of op");
 }

@@ -14,7 +14,8 @@ constexpr std::pair<Module, Module> grouped_linears = {"TEColumnParallelGroupedL
 
 class LocalProvider final : public BackendSpecProvider {
 public:
-    explicit LocalProvider(ProviderCompat compat) : compat_(compat) {}
+    LocalProvider(ProviderCompat compat, const ExpertOptions& experts)
+        : BackendSpecProvider(experts), compat_(compat) {}
     ProviderKind kind() const override { return ProviderKind::local; }
     Module column_parallel_linear() const override { return local_linears.first; }
     Module row_parallel_linear() const override { return local_linears.second; }
@@ -39,7 +40,8 @@ private:
 
 class FusedProvider final : public BackendSpecProvider {
 public:
-    explicit FusedProvider(ProviderCompat compat) : compat_(compat) {}
+    FusedProvider(ProviderCompat compat, const ExpertOptions& experts)
+        : BackendSpecProvider(experts), compat_(compat) {}
     ProviderKind kind() const override { return ProviderKind::fused; }
     Module column_parallel_linear() const override { return fused_linears.first; }
     Module row_parallel_linear() const override { return fused_linears.second; }
@@ -68,7 +70,8 @@ private:
 
 class InferenceProvider final : public BackendSpecProvider {
 public:
-    explicit InferenceProvider(ProviderCompat compat) : compat_(compat) {}
+    InferenceProvider(ProviderCompat compat, const ExpertOptions& experts)
+        : BackendSpecProvider(experts), compat_(compat) {}
     ProviderKind kind() const override { return ProviderKind::inference; }
     Module column_parallel_linear() const override {
         return compat_ == ProviderCompat::seed ? "TEColumnParallelLinear" : "InferenceColumnParallelLinear";
@@ -120,13 +123,25 @@ std::optional<ProviderChoice> parse_provider(std::string_view name) {
     return std::nullopt;
 }
 
-std::unique_ptr<BackendSpecProvider> make_provider(ProviderKind kind, ProviderCompat compat) {
+std::unique_ptr<BackendSpecProvider> make_provider(ProviderKind kind, ProviderCompat compat,
+                                                   const ExpertOptions& experts) {
     switch (kind) {
-        case ProviderKind::local: return std::make_unique<LocalProvider>(compat);
-        case ProviderKind::fused: return std::make_unique<FusedProvider>(compat);
-        case ProviderKind::inference: return std::make_unique<InferenceProvider>(compat);
+        case ProviderKind::local: return std::make_unique<LocalProvider>(compat, experts);
+        case ProviderKind::fused: return std::make_unique<FusedProvider>(compat, experts);
+        case ProviderKind::inference: return std::make_unique<InferenceProvider>(compat, experts);
     }
     throw std::invalid_argument("not a provider");
+}
+
+std::optional<GroupedMlp> expert_modules(const BackendSpecProvider& provider) {
+    const ExpertOptions& options = provider.expert_options();
+    const bool grouped = options.use_grouped_gemm.value_or(provider.kind() != ProviderKind::local);
+    return provider.grouped_mlp_modules(grouped, options.use_legacy_grouped_gemm);
+}
+
+bool experts_are_grouped(const BackendSpecProvider& provider) {
+    const auto modules = expert_modules(provider);
+    return modules && modules->experts != "SequentialMLP";
 }
 
 }  // namespace shardplan::backend

@@ -36,10 +36,19 @@ struct GroupedMlp {
     std::string_view warning;                          ///< empty = none
 };
 
+/// What a job says of grouped products; the arguments of grouped_mlp_modules.
+struct ExpertOptions {
+    std::optional<bool> use_grouped_gemm;  ///< nullopt: where the provider has them without a warning
+    bool use_legacy_grouped_gemm = false;
+    friend bool operator==(const ExpertOptions&, const ExpertOptions&) = default;
+};
+
 class BackendSpecProvider {
 public:
+    explicit BackendSpecProvider(ExpertOptions experts = {}) : experts_(experts) {}
     virtual ~BackendSpecProvider() = default;
     virtual ProviderKind kind() const = 0;
+    const ExpertOptions& expert_options() const { return experts_; }
 
     virtual Module column_parallel_linear() const = 0;
     virtual Module row_parallel_linear() const = 0;
@@ -51,9 +60,19 @@ public:
     virtual std::optional<GroupedMlp> grouped_mlp_modules(bool moe_use_grouped_gemm,
                                                           bool moe_use_legacy_grouped_gemm) const = 0;
     virtual std::optional<Module> activation_func() const = 0;
+
+private:
+    ExpertOptions experts_;
 };
 
-std::unique_ptr<BackendSpecProvider> make_provider(ProviderKind kind, ProviderCompat compat);
+/// grouped_mlp_modules with the provider's options.
+std::optional<GroupedMlp> expert_modules(const BackendSpecProvider& provider);
+
+/// Are the products of local experts one grouped product, or one after the other (SequentialMLP)?
+bool experts_are_grouped(const BackendSpecProvider& provider);
+
+std::unique_ptr<BackendSpecProvider> make_provider(ProviderKind kind, ProviderCompat compat,
+                                                   const ExpertOptions& experts = {});
 
 /// What decides whether a provider can be used, beside the model.
 struct ProviderConditions {
@@ -63,6 +82,7 @@ struct ProviderConditions {
     bool tokens_divisible = true;             ///< tokens of a step are a multiple of tensor_parallel
     std::int64_t context_parallel = 1;        ///< devices over which the sequence of keys is cut
     std::int64_t expert_tensor_parallel = 1;  ///< devices over which each expert is cut
+    ExpertOptions experts = {};
 };
 
 struct ProviderDecision {
@@ -91,9 +111,9 @@ std::optional<ProviderDecision> choose_provider(ProviderChoice choice, ProviderC
 /// or this norm is contained in the linear after it (then it is "IdentityOp" itself), as the provider wants where
 /// fuse_layernorm_and_linear() holds; without effect on every other op. Kernels without an upstream module have names
 /// of our own: PositionEmbedding, BiasAdd, SplitHeads, MergeHeads, RotaryEmbedding, KVCacheWrite, ElementwiseAdd,
-/// ElementwiseScale, ElementwiseSoftcap, ElementwiseClip, SharedExpertGate, and, where activation_func() is None,
-/// GatedActivation and Activation; ReplicatedLinear for linears outside of the layer's slots (projections around an
-/// embedding). Experts are those of grouped_mlp_modules with grouped products, but for local.
+/// ElementwiseScale, ElementwiseSoftcap, ElementwiseClip, SharedExpertGate, QueryTemperature, and, where
+/// activation_func() is None, GatedActivation and Activation; ReplicatedLinear for linears outside of the layer's slots
+/// (projections around an embedding). Experts are those of expert_modules.
 /// @pre fused_norm on a linear only when the provider has column_parallel_layer_norm_linear().
 Module module_of(const BackendSpecProvider& provider, const model::Op& op, bool fused_norm);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -70,6 +72,24 @@ void expect_staging(CollectiveKind kind, std::int64_t n, const ConstView& in, co
 void expect_reducible(CollectiveKind kind, Reduction reduction, DType dtype) {
     if (!can_reduce(reduction, dtype)) {
         fail(kind, "not possible for {}", tensor::to_string(dtype));
+    }
+}
+
+/// Counts of rows for each of n members that fit `room` rows.
+void expect_rows(std::span<const std::int64_t> rows, std::int64_t n, std::int64_t room, std::string_view what) {
+    constexpr CollectiveKind kind = CollectiveKind::all_to_all_v;
+    if (std::ssize(rows) != n) {
+        fail(kind, "{} counts of rows that are {} for a group of {}", rows.size(), what, n);
+    }
+    std::int64_t total = 0;
+    for (const std::int64_t count : rows) {
+        if (count < 0 || count > room - total) {
+            fail(kind, "the rows that are {} do not fit into {}", what, room);
+        }
+        total += count;
+    }
+    if (total > std::numeric_limits<std::int32_t>::max()) {
+        fail(kind, "{} rows are {}, at most 2^31 - 1 can be", total, what);
     }
 }
 
@@ -270,6 +290,35 @@ void Groups::all_to_all(const AxisList& axes, int split_dim, int concat_dim, con
         unpack_blocks(received, concat_dim, me.n, out);
     }
     sent(kind, (me.n - 1) * block_bytes);
+}
+
+void Groups::all_to_all_v(const AxisList& axes, std::span<const std::int64_t> send_rows,
+                          std::span<const std::int64_t> receive_rows, const ConstView& in, const View& out) {
+    constexpr CollectiveKind kind = CollectiveKind::all_to_all_v;
+    const Member me = enter(axes, {kind, in.dtype, in.count()});
+    expect_dim(kind, 0, in.shape);
+    Shape expected = in.shape;
+    expected[0] = out.shape.empty() ? 0 : out.shape[0];
+    expect_output(kind, in, out, expected);
+    expect_rows(send_rows, me.n, in.shape[0], "sent");
+    expect_rows(receive_rows, me.n, out.shape[0], "received");
+    const auto own = static_cast<std::size_t>(me.position);
+    if (send_rows[own] != receive_rows[own]) {
+        fail(kind, "{} rows go to their own rank, which expects {}", send_rows[own], receive_rows[own]);
+    }
+    const std::int64_t row_bytes = in.shape[0] == 0 ? 0 : in.bytes() / in.shape[0];
+    if (me.n == 1 && send_rows[0] > 0) {
+        std::memcpy(out.data, in.data, static_cast<std::size_t>(send_rows[0] * row_bytes));
+    }
+    if (me.n == 1 || row_bytes == 0) {
+        return;
+    }
+    if (row_bytes > std::numeric_limits<std::int32_t>::max()) {
+        fail(kind, "rows of {} bytes are too long", row_bytes);
+    }
+    transport_->all_to_all_rows(axes, in.data, send_rows, out.data, receive_rows, row_bytes);
+    const std::int64_t rows = std::accumulate(send_rows.begin(), send_rows.end(), std::int64_t{0});
+    sent(kind, (rows - send_rows[own]) * row_bytes);
 }
 
 void Groups::permute(const AxisList& axes, std::int64_t source, std::span<const std::int64_t> destinations,

@@ -47,6 +47,16 @@ struct Layout {
     std::vector<int> offsets;
 };
 
+std::vector<Interval> one_behind_the_other(std::span<const std::int64_t> sizes) {
+    std::vector<Interval> chunks;
+    std::int64_t end = 0;
+    for (const std::int64_t size : sizes) {
+        chunks.push_back({end, end + size});
+        end += size;
+    }
+    return chunks;
+}
+
 class MpiTransport final : public Transport {
 public:
     MpiTransport(MPI_Comm parent, const mesh::Mesh& mesh, std::int64_t rank, std::int64_t max_call_bytes)
@@ -97,6 +107,17 @@ public:
         check_mpi(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, layout.counts.data(), layout.offsets.data(),
                                  MPI_BYTE, comm_of(axes)),
                   "MPI_Allgatherv");
+    }
+
+    void all_to_all_rows(const AxisList& axes, const std::byte* send, std::span<const std::int64_t> send_rows,
+                         std::byte* received, std::span<const std::int64_t> receive_rows,
+                         std::int64_t row_bytes) override {
+        const StridedPiece row(row_bytes, row_bytes);
+        const Layout sent(one_behind_the_other(send_rows));
+        const Layout arriving(one_behind_the_other(receive_rows));
+        check_mpi(MPI_Alltoallv(send, sent.counts.data(), sent.offsets.data(), row.type(), received,
+                                arriving.counts.data(), arriving.offsets.data(), row.type(), comm_of(axes)),
+                  "MPI_Alltoallv");
     }
 
     void exchange(const AxisList& axes, std::int64_t source, std::span<const std::int64_t> destinations,

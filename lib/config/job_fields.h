@@ -59,7 +59,7 @@ inline constexpr JobField partition_rules = {
     "[regular expression on the checkpoint name, [entry of each dimension]], the first match wins.",
     R"("derived")", R"([["lm_head", ["tp", null]], [".*", []]])"};
 inline constexpr JobField backend = {
-    "backend", "The provider of the modules that compute; a name or an object with \"provider\".", R"("auto")", ""};
+    "backend", "The provider of the modules that compute, and how experts do; a name or an object.", R"("auto")", ""};
 inline constexpr JobField workload = {"workload", "What the model is asked to do in one step.", "{}",
                                       R"({"mode": "decode", "batch_size": 8, "sequence_length": 4095})"};
 inline constexpr JobField options = {"options", "How strictly, and by whose rules, the job is planned.", "{}", ""};
@@ -101,7 +101,19 @@ inline constexpr std::array mesh_fields = {axes, devices};
 
 inline constexpr JobField provider = {
     "provider", "auto takes the best provider that can run this model on this mesh, and says why.", R"("auto")", ""};
-inline constexpr std::array backend_fields = {provider};
+inline constexpr JobField token_dispatcher = {
+    "moe_token_dispatcher_type",
+    "How tokens reach experts on other devices: allgather, every token goes to every device of expert_axis; alltoall, "
+    "only to those that hold its experts; auto takes what moves fewer bytes.",
+    R"("auto")", ""};
+inline constexpr JobField grouped_gemm = {
+    "moe_use_grouped_gemm",
+    "One grouped product over the local experts instead of one after the other. Default: where the provider has it.",
+    "", "true"};
+inline constexpr JobField legacy_grouped_gemm = {
+    "moe_use_legacy_grouped_gemm", "Megatron's older GroupedMLP; only with compat seed and the provider fused.",
+    "false", ""};
+inline constexpr std::array backend_fields = {provider, token_dispatcher, grouped_gemm, legacy_grouped_gemm};
 
 inline constexpr JobField mode = {"mode", "prefill: all tokens at once; decode: one token for each sequence.",
                                   R"("prefill")", ""};
@@ -179,6 +191,11 @@ inline constexpr auto providers = std::to_array<Choice<backend::ProviderChoice>>
     {"inference", backend::ProviderChoice::inference},
     {"transformer_engine", backend::ProviderChoice::fused},
     {"inference_optimized", backend::ProviderChoice::inference},
+});
+inline constexpr auto token_dispatchers = std::to_array<Choice<plan::TokenDispatcher>>({
+    {"auto", plan::TokenDispatcher::automatic},
+    {"allgather", plan::TokenDispatcher::all_gather},
+    {"alltoall", plan::TokenDispatcher::all_to_all},
 });
 inline constexpr auto modes =
     std::to_array<Choice<model::Mode>>({{"prefill", model::Mode::prefill}, {"decode", model::Mode::decode}});

@@ -208,7 +208,12 @@ ordered_json dialects() {
 
 std::string job_schema() {
     const ordered_json provider = one_of_names(names::providers);
-    const ordered_json backend = alternatives(provider, object_of({{fields::provider, provider}}));
+    const ordered_json flag = {{"type", "boolean"}};
+    const ordered_json backend =
+        alternatives(provider, object_of({{fields::provider, provider},
+                                          {fields::token_dispatcher, one_of_names(names::token_dispatchers)},
+                                          {fields::grouped_gemm, flag},
+                                          {fields::legacy_grouped_gemm, flag}}));
     ordered_json open;
     open["type"] = "object";
     const ordered_json job = object_of({{fields::model, model_schema()},

@@ -226,6 +226,10 @@ void read_backend(const ConfigValue& value, plan::Job& job, diag::Diagnostics& d
     if (value.string() == nullptr) {
         const ObjectReader reader(value, keys_of(fields::backend_fields), diagnostics);
         provider = reader.text("provider") != nullptr ? reader.find("provider") : nullptr;
+        job.dispatcher = reader.choice<plan::TokenDispatcher>(fields::token_dispatcher.name, names::token_dispatchers)
+                             .value_or(job.dispatcher);
+        job.experts.use_grouped_gemm = reader.flag(fields::grouped_gemm.name);
+        job.experts.use_legacy_grouped_gemm = reader.flag(fields::legacy_grouped_gemm.name).value_or(false);
     }
     if (provider == nullptr) {
         return;

@@ -185,6 +185,10 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "and no bias, its inference layers no experts that are cut themselves.",
      "Take the provider \"fused\" when the plan is meant for Megatron.",
      "Megatron-Core torch_norm, dot_product_attention"},
+    {"SP5004", Severity::warning, "nothing to send to experts",
+     "The job asks for the all-to-all dispatcher, but all devices of the experts' axes hold the same tokens: each of them "
+     "computes its own experts and the results are added up, as the all-gather dispatcher does.",
+     "Cut the tokens over the experts' axes too, or leave the choice to the planner.", ""},
 
     // ---- the plan ----
     {"SP6001", Severity::error, "no placement",

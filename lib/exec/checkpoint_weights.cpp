@@ -37,12 +37,15 @@ std::vector<Interval> stored_intervals(const model::FusedView& view, int dim, In
 class RunCollector {
 public:
     RunCollector(const model::Parameter& parameter, std::span<const Interval> ranges) {
+        // Flat stacks of experts have fewer dimensions in the checkpoint; their elements lie as in the parameter.
+        const bool flat = parameter.stored_shape.size() != ranges.size();
+        const tensor::Shape& shape = flat ? parameter.shape : parameter.stored_shape;
         std::int64_t stride = 1;
-        for (const std::int64_t size : parameter.stored_shape) {
+        for (const std::int64_t size : shape) {
             stride *= size;
         }
         for (std::size_t d = 0; d < ranges.size(); ++d) {
-            stride /= std::max<std::int64_t>(parameter.stored_shape[d], 1);
+            stride /= std::max<std::int64_t>(shape[d], 1);
             strides_.push_back(stride);
             intervals_.push_back(stored_intervals(parameter.view, static_cast<int>(d), ranges[d]));
         }
@@ -78,6 +81,12 @@ private:
     std::vector<std::vector<Interval>> intervals_;
     std::vector<Run> runs_;
 };
+
+/// How much to read for `count` elements: runs of a few are followed by others at once (interleaved columns).
+std::int64_t read_ahead(std::int64_t count) {
+    constexpr std::int64_t few = 16;
+    return count < few ? chunk_elements : std::min(chunk_elements, count);
+}
 
 float to_float(DType dtype, const std::byte* data, std::int64_t i) {
     const auto read = [&]<typename T>(T value) {
@@ -178,13 +187,21 @@ void CheckpointWeights::fill_part(const model::Parameter& parameter, int layer, 
     const std::int64_t size = tensor::size_of(entry.dtype);
     std::vector<std::byte> chunk(static_cast<std::size_t>(chunk_elements * size));
     std::int64_t written = 0;
+    std::int64_t first = 0;  // the chunk holds [first, first + held)
+    std::int64_t held = 0;
+    const std::int64_t stored = tensor::element_count(entry.shape);
     for (const Run& run : stored_runs(parameter, ranges)) {
-        for (std::int64_t i = 0; i < run.count; i += chunk_elements) {
-            const std::int64_t n = std::min(chunk_elements, run.count - i);
-            read_exactly(file, chunk.data(), n * size, entry.offset + (run.begin + i) * size,
-                         fmt::format("{}, tensor {}", entry.file, name));
-            convert(entry.dtype, chunk.data(), n, y, written);
+        for (std::int64_t i = run.begin; i < run.begin + run.count;) {
+            if (i < first || i >= first + held) {
+                first = i;
+                held = std::min(read_ahead(run.begin + run.count - i), stored - i);
+                read_exactly(file, chunk.data(), held * size, entry.offset + i * size,
+                             fmt::format("{}, tensor {}", entry.file, name));
+            }
+            const std::int64_t n = std::min(run.begin + run.count, first + held) - i;
+            convert(entry.dtype, chunk.data() + (i - first) * size, n, y, written);
             written += n;
+            i += n;
         }
     }
     if (written != y.count()) {

@@ -15,6 +15,10 @@ void copy_if_moved(const tensor::ConstView& in, const tensor::View& out) {
     }
 }
 
+std::span<const std::int64_t> numbers(const tensor::ConstView& counts) {
+    return {counts.as<std::int64_t>(), static_cast<std::size_t>(counts.count())};
+}
+
 void run_permute(comm::Groups& groups, const plan::BlockPlan& block, const plan::CollectiveStep& step,
                  const tensor::ConstView& in, const tensor::View& out) {
     const mesh::Mesh& mesh = groups.mesh();
@@ -34,13 +38,21 @@ void run_permute(comm::Groups& groups, const plan::BlockPlan& block, const plan:
 }  // namespace
 
 void run_collective(comm::Groups& groups, const plan::BlockPlan& block, const plan::CollectiveStep& step,
-                    const tensor::ConstView& in, const tensor::View& out, std::span<std::byte> staging) {
+                    std::span<const tensor::View> views, std::span<std::byte> staging) {
+    const auto view = [&](plan::ValueId value) -> const tensor::View& {
+        return views[static_cast<std::size_t>(value)];
+    };
+    const tensor::ConstView in = view(step.input);
+    const tensor::View& out = view(step.output);
     switch (step.kind) {
         case CollectiveKind::all_gather: return groups.all_gather(step.axes, step.dim, in, out, staging);
         case CollectiveKind::reduce_scatter: return groups.reduce_scatter(step.axes, step.dim, in, out, staging);
         case CollectiveKind::all_to_all:
             return groups.all_to_all(step.axes, step.dim, step.concat_dim, in, out, staging);
         case CollectiveKind::send: throw std::logic_error("a stage hands on its output, no step of a block does");
+        case CollectiveKind::all_to_all_v:
+            return groups.all_to_all_v(step.axes, numbers(view(step.send_counts)), numbers(view(step.receive_counts)),
+                                       in, out);
         case CollectiveKind::slice: return groups.slice(step.axes, step.dim, in, out);
         case CollectiveKind::permute: return run_permute(groups, block, step, in, out);
         case CollectiveKind::all_reduce: copy_if_moved(in, out); return groups.all_reduce(step.axes, out, staging);

@@ -8,8 +8,8 @@
 
 namespace shardplan::exec {
 
-/// `in` and `out` are the local parts of the step's values in `block`; `staging` has step.staging_bytes.
+/// `views`: the local parts of the values of `block`; `staging` has step.staging_bytes.
 void run_collective(comm::Groups& groups, const plan::BlockPlan& block, const plan::CollectiveStep& step,
-                    const tensor::ConstView& in, const tensor::View& out, std::span<std::byte> staging);
+                    std::span<const tensor::View> views, std::span<std::byte> staging);
 
 }  // namespace shardplan::exec

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
+#include "exec/expert_steps.h"
 #include "exec/linear_call.h"
 
 namespace shardplan::exec {
@@ -51,10 +53,20 @@ kernels::Activation activation_of(const model::Op& op) {
     return *activation;
 }
 
+std::vector<float> as_floats(const ConstView& x) {
+    std::vector<float> values(static_cast<std::size_t>(x.count()));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] =
+            x.dtype == tensor::DType::f32 ? x.as<float>()[i] : tensor::float_from_bf16(x.as<std::uint16_t>()[i]);
+    }
+    return values;
+}
+
 /// What attention needs beside its tensors; keeps what AttentionParams borrows.
 struct AttentionCall {
     std::vector<std::int64_t> q_start;
     std::vector<std::int64_t> k_valid;
+    std::vector<float> sinks;
     kernels::AttentionParams params;
 };
 
@@ -75,6 +87,7 @@ AttentionCall attention_call(const BlockScene& scene, const ComputeStep& step, c
     params.scale = static_cast<float>(op.attributes.attention_scale);
     params.softcap = static_cast<float>(op.attributes.attention_softcap);
     params.window = op.attributes.window;
+    params.chunk = op.attributes.chunk;
     params.k_start = scene.range(k, 1).begin;
     params.q_head_start = scene.range(q, 2).begin;
     params.kv_head_start = scene.range(k, 2).begin;
@@ -85,6 +98,10 @@ AttentionCall attention_call(const BlockScene& scene, const ComputeStep& step, c
             std::span(spec.alibi_slopes)
                 .subspan(static_cast<std::size_t>(heads.begin), static_cast<std::size_t>(heads.size()));
         params.alibi_in_bf16 = spec.alibi_bf16;
+    }
+    if (op.attributes.sinks && params.k_start == 0) {  // where keys are cut, the first part has them
+        call.sinks = as_floats(scene.view(step.inputs.back()));
+        params.sinks = call.sinks;
     }
     params.q_start = call.q_start;
     params.k_valid = call.k_valid;
@@ -170,35 +187,18 @@ void run_linear(const BlockScene& scene, const LinearStep& linear) {
     call_linear(call);
 }
 
-kernels::RouteParams route_params(const model::RoutingSpec& routing) {
-    kernels::RouteParams params;
-    params.top_k = routing.top_k;
-    switch (routing.score) {
-        case model::RouterScore::softmax: params.score = kernels::RouterScore::softmax; break;
-        case model::RouterScore::top_softmax: params.score = kernels::RouterScore::top_softmax; break;
-        case model::RouterScore::sigmoid: params.score = kernels::RouterScore::sigmoid; break;
-        case model::RouterScore::sparse_mixer: params.score = kernels::RouterScore::sparse_mixer; break;
+/// Multiplies each query by the factor of its position.
+void run_temperature(const BlockScene& scene, const ComputeStep& step) {
+    const model::AttentionSpec& spec = scene.plan.graph.model.attention;
+    const View& x = scene.view(step.inputs[0]);
+    std::vector<float> factors;
+    for (const std::int64_t start : token_starts(scene, step.inputs[0])) {
+        for (std::int64_t t = 0; t < x.shape[1]; ++t) {
+            const double chunks = std::floor(static_cast<double>(start + t + 1) / spec.temperature_floor);
+            factors.push_back(static_cast<float>(1.0 + spec.temperature_scale * std::log(chunks + 1.0)));
+        }
     }
-    params.normalise = routing.normalise;
-    params.scale = routing.scale;
-    params.jitter = routing.jitter;
-    params.groups = routing.groups;
-    params.group_top_k = routing.group_top_k;
-    params.group_score = routing.group_score == model::GroupScore::maximum ? kernels::GroupScore::maximum
-                                                                           : kernels::GroupScore::top_two_sum;
-    return params;
-}
-
-void run_route(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
-    const ConstView correction = step.inputs.size() > 1 ? ConstView(scene.view(step.inputs[1])) : ConstView{};
-    scene.kernels.route(scene.view(step.inputs[0]), correction, route_params(op.attributes.routing),
-                        scene.view(step.outputs[0]));
-}
-
-/// The local experts are those whose weights the rank holds; the routing is cut in the same way.
-void run_experts(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
-    const auto in = [&](std::size_t i) { return scene.view(step.inputs.at(i)); };
-    scene.kernels.experts(in(0), in(1), in(2), in(3), in(4), activation_of(op), scene.view(step.outputs[0]));
+    scene.kernels.scale_rows(x, factors, scene.view(step.outputs[0]));
 }
 
 void run_op(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
@@ -227,6 +227,7 @@ void run_op(const BlockScene& scene, const ComputeStep& step, const model::Op& o
         case model::OpKind::route: return run_route(scene, step, op);
         case model::OpKind::experts: return run_experts(scene, step, op);
         case model::OpKind::gate_rows: return kernels.gate_rows(x, second(), y);
+        case model::OpKind::temperature: return run_temperature(scene, step);
         case model::OpKind::linear: break;  // has a LinearStep
     }
     throw std::logic_error(fmt::format("{}: an op of kind {} cannot be run", op.name, model::to_string(op.kind)));
@@ -249,6 +250,9 @@ void run_compute(const BlockScene& scene, const ComputeStep& step, const StepSch
         case plan::ComputeKind::attention_partial: return run_attention(scene, step, op);
         case plan::ComputeKind::softmax_rescale: return kernels.softmax_rescale(in(0), in(1), in(2), out(0));
         case plan::ComputeKind::softmax_merge: return kernels.softmax_merge(in(0), in(1), in(2), in(3), out(0));
+        case plan::ComputeKind::dispatch_tokens: return run_dispatch_tokens(scene, step, schedule);
+        case plan::ComputeKind::dispatched_experts: return run_dispatched_experts(scene, step, op);
+        case plan::ComputeKind::combine_tokens: return run_combine_tokens(scene, step);
         case plan::ComputeKind::fused_linear: break;  // has a LinearStep
     }
     throw std::logic_error(fmt::format("a step of kind {} cannot be run", plan::to_string(step.kind)));

@@ -26,6 +26,10 @@ std::vector<TrafficCount> predicted_traffic(const plan::Plan& plan, std::int64_t
             row.predicted_calls = checked_add(row.predicted_calls, checked_mul(devices, steps));
             row.predicted_bytes =
                 checked_add(row.predicted_bytes, checked_mul(step.collective->wire_bytes_total / stages, steps));
+            if (row.kind == mesh::CollectiveKind::all_to_all_v) {
+                const std::int64_t worst = checked_mul(step.collective->worst_wire_bytes_total / stages, steps);
+                row.most_bytes = checked_add(row.most_bytes.value_or(0), worst);
+            }
         }
     }
     TrafficCount& sends = rows[static_cast<std::size_t>(mesh::CollectiveKind::send)];

@@ -1,6 +1,9 @@
-// Predicted against counted: the bytes and calls of collectives, and the memory of every rank. Both must agree exactly.
+// Predicted against counted: the bytes and calls of collectives, and the memory of every rank. Both must agree exactly,
+// but for exchanges whose sizes depend on the routing of tokens: their prediction is for balanced experts, and what was
+// counted must be what the unsharded model's routing asks for, at most the worst case.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -16,7 +19,15 @@ struct TrafficCount {
     std::int64_t counted_calls = 0;
     std::int64_t predicted_bytes = 0;  ///< on the wire
     std::int64_t counted_bytes = 0;
-    bool equal() const { return predicted_calls == counted_calls && predicted_bytes == counted_bytes; }
+    std::optional<std::int64_t> most_bytes;    ///< all_to_all_v: of the worst routing
+    std::optional<std::int64_t> routed_bytes;  ///< all_to_all_v: of the unsharded model's routing, where it is known
+    /// As predicted, or, where the data decide, as routed and within the worst case.
+    bool equal() const {
+        const bool bytes = most_bytes
+                               ? counted_bytes <= *most_bytes && counted_bytes == routed_bytes.value_or(counted_bytes)
+                               : predicted_bytes == counted_bytes;
+        return predicted_calls == counted_calls && bytes;
+    }
 };
 
 /// What the plan says: all kinds, in order, for `steps` steps of the model.

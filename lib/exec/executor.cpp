@@ -34,6 +34,11 @@ Category category_of(ValueKind kind) {
     return kind == ValueKind::gathered ? Category::communication : Category::activations;
 }
 
+bool is_routing(const model::Block& graph, const plan::ComputeStep& step) {
+    return step.kind == plan::ComputeKind::op &&
+           graph.ops[static_cast<std::size_t>(step.op)].kind == model::OpKind::route;
+}
+
 /// The ids of `ranges` of the batch, row by row.
 void copy_ids(const TokenBatch& ids, const std::vector<base::Interval>& ranges, const tensor::View& to) {
     std::int32_t* out = to.as<std::int32_t>();
@@ -232,12 +237,14 @@ void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::in
         run_compute({plan_, frame.block, frame.graph, frame.schedule, frame.layer, kernels_, parameters_, allocator_,
                      first_positions, frame.views},
                     *step.compute, schedule);
+        if (routing_watcher_ && is_routing(frame.graph, *step.compute)) {
+            routing_watcher_(frame.layer, frame.views[static_cast<std::size_t>(step.compute->outputs.front())]);
+        }
     } else {
         const plan::CollectiveStep& collective = *step.collective;
         set_alias(collective.output);
         Buffer staging(allocator_, Category::communication, collective.staging_bytes);
-        run_collective(groups_, frame.block, collective, frame.views[static_cast<std::size_t>(collective.input)],
-                       frame.views[static_cast<std::size_t>(collective.output)],
+        run_collective(groups_, frame.block, collective, frame.views,
                        {staging.data(), static_cast<std::size_t>(staging.bytes())});
     }
     count_time(schedule.timer, start);

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "comm/groups.h"
@@ -32,8 +34,8 @@ struct StepTime {
 struct LogitsBlock {
     tensor::ConstView values;
     std::vector<base::Interval> ranges;  ///< empty where there are no logits
-    bool first_replica = true;  ///< no lower rank holds the same part
-    std::int64_t vocab = 0;     ///< logits of this id and those behind it are padding
+    bool first_replica = true;           ///< no lower rank holds the same part
+    std::int64_t vocab = 0;              ///< logits of this id and those behind it are padding
     /// Ids of the part that are not padding: the first so many of each row.
     std::int64_t width() const { return std::clamp<std::int64_t>(vocab - ranges[2].begin, 0, ranges[2].size()); }
 };
@@ -55,6 +57,10 @@ public:
 
     /// Of the last run; valid until the next.
     LogitsBlock logits() const;
+
+    /// Called with the local part of every routing that is computed.
+    using RoutingWatcher = std::function<void(int layer, const tensor::ConstView& routing)>;
+    void watch_routing(RoutingWatcher watcher) { routing_watcher_ = std::move(watcher); }
 
     /// One entry per kind of step in the plan, in order of first appearance.
     std::vector<StepTime> times() const;
@@ -87,6 +93,7 @@ private:
     Buffer carried_;                           ///< output of the block that ran last
     tensor::View carried_view_;
     std::vector<StepTime> times_;
+    RoutingWatcher routing_watcher_;
 };
 
 }  // namespace shardplan::exec

@@ -1,5 +1,7 @@
 #include "exec/schedule.h"
 
+#include "exec/expert_steps.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -109,6 +111,7 @@ BlockSchedule schedule_block(const plan::Plan& plan, std::size_t b, std::int64_t
         schedule_step(block, step, entry);
         if (step.compute) {
             entry.linear = read_linear_step(block, graph, *step.compute);
+            entry.experts = experts_of_members(plan, graph, *step.compute, rank);
         }
     }
     schedule_releases(block, schedule);

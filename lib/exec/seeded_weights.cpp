@@ -36,9 +36,13 @@ SeededWeights::Distribution SeededWeights::distribution(const model::Parameter& 
             return {inverse_root(fan_in) * (head ? head_factor_ : 1.0), 0.0};
         }
         case model::ParameterKind::expert_column:
-        case model::ParameterKind::expert_row: return {inverse_root(parameter.shape.back()), 0.0};
+        case model::ParameterKind::expert_row:
+            return {inverse_root(parameter.transposed ? parameter.shape[1] : parameter.shape.back()), 0.0};
+        case model::ParameterKind::sinks: return {1.0, 0.0};
         case model::ParameterKind::norm_weight: return {0.1, 1.0 - parameter.norm_offset};
         case model::ParameterKind::router_bias:
+        case model::ParameterKind::expert_column_bias:
+        case model::ParameterKind::expert_row_bias:
         case model::ParameterKind::norm_bias:
         case model::ParameterKind::column_bias:
         case model::ParameterKind::row_bias: return {0.1, 0.0};

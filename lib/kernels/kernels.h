@@ -24,11 +24,6 @@ using tensor::View;
 enum class KernelSet : std::uint8_t { reference, onednn };
 std::string_view to_string(KernelSet set);
 
-enum class WeightOrder : std::uint8_t {
-    out_in,  ///< [N, K], torch.nn.Linear
-    in_out,  ///< [K, N], Conv1D of gpt2
-};
-
 /// A weight matrix prepared for many products; owns its data. Belongs to the Kernels that made it.
 class Weight {
 public:
@@ -98,8 +93,12 @@ public:
     /// y[..., o] = sum over the experts x of routing[..., x] * down[x] (act(gate[x] row) * (up[x] row)) for x[..., e],
     /// gate and up [X, f, e], down [X, o, f]; rows whose weight is 0 are not computed. routing is f32; between the
     /// products values have the dtype of x, sums are float and rounded once. y may be f32 where the others are bf16.
-    virtual void experts(ConstView x, ConstView routing, ConstView gate, ConstView up, ConstView down,
-                         Activation activation, View y) const = 0;
+    virtual void experts(ConstView x, ConstView routing, const ExpertWeights& weights, const ExpertParams& params,
+                         View y) const = 0;
+    /// y[r, N] = x[r, K] w[g]^T for the rows r of group g, [first_rows[g], first_rows[g + 1]); w [G, N, K] or [G, K,
+    /// N].
+    virtual void grouped_matmul(ConstView x, ConstView w, WeightOrder order, std::span<const std::int64_t> first_rows,
+                                View y) const = 0;
 
     // Elementwise, any mixture of f32 and bf16; y may be one of the inputs.
     virtual void activate(ConstView x, Activation activation, View y) const = 0;
@@ -108,8 +107,10 @@ public:
     virtual void add_bias(ConstView x, ConstView bias, View y) const = 0;  ///< x[..., N] + bias[N]
     virtual void scale(ConstView x, float factor, View y) const = 0;
     virtual void gate_rows(ConstView x, ConstView gate, View y) const = 0;  ///< x[..., e] * sigmoid(gate[..., 1])
-    virtual void softcap(ConstView x, float cap, View y) const = 0;         ///< cap * tanh(x / cap)
-    virtual void clip(ConstView x, float limit, View y) const = 0;          ///< into [-limit, limit]
+    /// y[t, ...] = x[t, ...] * factors[t], where the leading dimensions that make up t are those of factors.size().
+    virtual void scale_rows(ConstView x, std::span<const float> factors, View y) const = 0;
+    virtual void softcap(ConstView x, float cap, View y) const = 0;  ///< cap * tanh(x / cap)
+    virtual void clip(ConstView x, float limit, View y) const = 0;   ///< into [-limit, limit]
     /// Changes the dtype: f32, bf16 or f16 to f32 or bf16. Must not be used in place.
     virtual void convert(ConstView x, View y) const = 0;
 

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/activation.h"
+#include "tensor/view.h"
+
 namespace shardplan::kernels {
 
 enum class NormKind : std::uint8_t { rms, layer };
@@ -27,6 +30,7 @@ struct AttentionParams {
     bool causal = true;
     float softcap = 0.0F;     ///< score = softcap * tanh(score / softcap); 0: none
     std::int64_t window = 0;  ///< a query at p sees the keys p - window + 1 .. p; 0: all
+    std::int64_t chunk = 0;   ///< a query at p sees no key before p - p % chunk; 0: all
 
     std::span<const std::int64_t> q_start = {};  ///< [b] global position of local query row 0
     std::int64_t k_start = 0;                    ///< global position of local key 0
@@ -38,6 +42,9 @@ struct AttentionParams {
 
     /// ALiBi: adds slope * key position to the scaled score; one slope for each local query head, empty: none.
     std::span<const float> alibi_slopes = {};
+    /// A further score of each local query head, neither scaled nor capped, whose value is 0; empty: none. Where keys
+    /// are cut, one of the parts must have it.
+    std::span<const float> sinks = {};
     bool alibi_in_bf16 = false;  ///< falcon: bf16(bf16(slope) * bf16(position)) is added before scaling
 };
 
@@ -59,6 +66,26 @@ struct RouteParams {
     std::int64_t groups = 1;       ///< of neighbouring experts
     std::int64_t group_top_k = 1;  ///< experts outside of that many best groups are not chosen
     GroupScore group_score = GroupScore::maximum;
+};
+
+enum class WeightOrder : std::uint8_t {
+    out_in,  ///< [N, K], torch.nn.Linear
+    in_out,  ///< [K, N], Conv1D of gpt2
+};
+
+/// The local part of the experts' weights, [X, out, in] or [X, in, out]; biases may be absent.
+struct ExpertWeights {
+    tensor::ConstView gate, up, down;
+    tensor::ConstView gate_bias, up_bias, down_bias;  ///< [X, f], [X, f], [X, o]
+};
+
+struct ExpertParams {
+    Activation activation = Activation::silu;
+    WeightOrder gate_up_order = WeightOrder::out_in;
+    WeightOrder down_order = WeightOrder::out_in;
+    float swiglu_limit = 0.0F;  ///< > 0: min(gate, limit) * sigmoid(1.702 gate) * (1 + up within +-limit), as gpt_oss
+    bool scale_input = false;   ///< routing multiplies x instead of the result
+    bool grouped = false;       ///< one grouped product over all experts instead of one after the other; same results
 };
 
 }  // namespace shardplan::kernels

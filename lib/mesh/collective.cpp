@@ -13,6 +13,7 @@ std::string_view to_string(CollectiveKind kind) {
         case CollectiveKind::all_reduce: return "all-reduce";
         case CollectiveKind::all_reduce_max: return "all-reduce-max";
         case CollectiveKind::all_to_all: return "all-to-all";
+        case CollectiveKind::all_to_all_v: return "all-to-all-v";
         case CollectiveKind::permute: return "permute";
         case CollectiveKind::send: return "send";
         case CollectiveKind::slice: return "slice";
@@ -27,6 +28,7 @@ std::int64_t group_wire_bytes(CollectiveKind kind, std::int64_t n, std::int64_t 
         case CollectiveKind::all_to_all: return checked_mul(n - 1, payload);
         case CollectiveKind::all_reduce:
         case CollectiveKind::all_reduce_max: return checked_mul(2 * (n - 1), payload);
+        case CollectiveKind::all_to_all_v:
         case CollectiveKind::permute: return checked_mul(movers, payload);
         case CollectiveKind::send: return payload;
         case CollectiveKind::slice: return 0;
@@ -45,6 +47,7 @@ std::int64_t staging_bytes(CollectiveKind kind, std::int64_t n, std::int64_t inp
             const std::int64_t chunk = base::ceil_div(input_bytes / element_bytes, n);
             return checked_mul(checked_mul(n, chunk), element_bytes);
         }
+        case CollectiveKind::all_to_all_v:
         case CollectiveKind::permute:
         case CollectiveKind::send:
         case CollectiveKind::slice: return 0;

@@ -141,6 +141,7 @@ Block build_head(const ModelSpec& model, const Workload& workload, std::vector<P
 std::string block_name(const LayerSpec& layer, const std::vector<Block>& blocks) {
     std::string name = "layer";
     name += layer.sliding_window > 0 ? ".sliding" : "";
+    name += layer.chunk > 0 ? ".chunked" : "";
     name += layer.rope ? "" : ".nope";
     name += layer.local_rope && layer.sliding_window == 0 ? ".local" : "";
     name += layer.moe ? ".moe" : "";

@@ -120,6 +120,12 @@ TensorId LayerBuilder::project(TensorId x, Part part) {
         attributes.local_rope = layer_.local_rope;
         t = b_.apply(OpKind::rope, letter + "_rope", Slot::none, {t}, {letter + ".rotated", role, shape}, attributes);
     }
+    if (a.qk_norm == QkNorm::l2 && layer_.rope && !value) {
+        t = b_.norm(t, letter + "_norm", norm_slot, a.qk_norm_spec, norm_name, role);
+    }
+    if (a.temperature_scale > 0.0 && !layer_.rope && query) {
+        t = b_.apply(OpKind::temperature, "q_temperature", Slot::none, {t}, {"q.tempered", role, shape});
+    }
     return t;
 }
 
@@ -142,9 +148,20 @@ TensorId LayerBuilder::attend(TensorId q, TensorId k, TensorId v) {
     attributes.attention_scale = a.scale;
     attributes.attention_softcap = a.logit_softcap;
     attributes.window = layer_.sliding_window;
+    attributes.chunk = layer_.chunk;
+    attributes.sinks = a.sinks;
     attributes.from_cache = workload_.reads_cache();
     const tensor::Shape shape = b_.shape(q);
-    const TensorId out = b_.apply(OpKind::attention, "attention", Slot::core_attention, {q, k, v},
+    std::vector<TensorId> inputs = {q, k, v};
+    if (a.sinks) {
+        Parameter sinks;
+        sinks.name = m_.names.sinks;
+        sinks.kind = ParameterKind::sinks;
+        sinks.parallel = ParallelDim::heads;
+        sinks.shape = sinks.stored_shape = {a.heads};
+        inputs.push_back(b_.parameter(std::move(sinks)));
+    }
+    const TensorId out = b_.apply(OpKind::attention, "attention", Slot::core_attention, std::move(inputs),
                                   {"attention.output", TensorRole::attention_output, shape}, attributes);
     return b_.apply(OpKind::merge_heads, "merge_heads", Slot::none, {out},
                     {"attention.merged",

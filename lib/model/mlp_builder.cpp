@@ -94,8 +94,11 @@ LinearSpec small_linear(const char* op, Slot slot, const std::string& tensor, st
 
 TensorId route(BlockBuilder& b, TensorId x, const ModelSpec& model) {
     const MoeSpec& moe = model.moe;
-    std::vector<TensorId> inputs = {
-        b.linear(x, small_linear("router", Slot::router, model.names.router, model.hidden, moe.experts))};
+    const LinearSpec linear = small_linear("router", Slot::router, model.names.router, model.hidden, moe.experts);
+    std::vector<TensorId> inputs = {b.linear(x, linear)};
+    if (moe.router_bias) {
+        inputs.front() = b.bias(inputs.front(), linear, linear.role);
+    }
     if (moe.routing.correction_bias) {
         Parameter bias;
         bias.name = model.names.router_correction;
@@ -110,46 +113,107 @@ TensorId route(BlockBuilder& b, TensorId x, const ModelSpec& model) {
                    {"routing", TensorRole::free, shape, tensor::DType::f32}, attributes);
 }
 
-/// The weights of one linear of all experts, [X, out, in]; `offset` >= 0: rows of a stacked tensor of 2 * out rows.
-Parameter expert_weight(const ModelSpec& model, ParameterKind kind, const std::string& tensor, const char* part,
-                        std::int64_t offset) {
-    const bool column = kind == ParameterKind::expert_column;
-    const std::int64_t out = column ? model.moe.intermediate : model.hidden;
-    const std::int64_t in = column ? model.hidden : model.moe.intermediate;
+enum class ExpertPart : std::uint8_t { gate, up, down };
+
+const char* name_of(ExpertPart part) {
+    return part == ExpertPart::gate ? "gate" : part == ExpertPart::up ? "up" : "down";
+}
+
+/// Are the experts' weights stored [in, out]?
+bool is_transposed(const MoeSpec& moe, ExpertPart part) {
+    switch (moe.storage) {
+        case ExpertStorage::separate:
+        case ExpertStorage::rows: return false;
+        case ExpertStorage::columns:
+        case ExpertStorage::interleaved: return true;
+        case ExpertStorage::flat: return part == ExpertPart::down;
+    }
+    return false;
+}
+
+bool is_joined(const MoeSpec& moe, ExpertPart part) {
+    const bool separate = moe.storage == ExpertStorage::separate || moe.storage == ExpertStorage::flat;
+    return !separate && part != ExpertPart::down;
+}
+
+/// Makes `p`, whose dimension `dim` has `own` indices, a part of the tensor that holds gate and up.
+void join_gate_up(const MoeSpec& moe, ExpertPart part, int dim, std::int64_t own, Parameter& p) {
+    const std::int64_t both = base::checked_mul(2, own);
+    const std::int64_t second = part == ExpertPart::up ? 1 : 0;
+    p.part = name_of(part);
+    p.stored_shape[static_cast<std::size_t>(dim)] = both;
+    p.view = moe.storage == ExpertStorage::interleaved ? FusedView{dim, own, 2, second, 1}
+                                                       : FusedView{dim, 1, both, second * own, own};
+}
+
+std::string expert_tensor(const ModelSpec& model, ExpertPart part) {
+    const TensorNames& n = model.names;
+    if (part == ExpertPart::down) {
+        return n.expert_down;
+    }
+    return is_joined(model.moe, part) ? n.expert_gate_up : part == ExpertPart::gate ? n.expert_gate : n.expert_up;
+}
+
+/// The weights of one linear of all experts, [X, out, in] or [X, in, out].
+Parameter expert_weight(const ModelSpec& model, ExpertPart part) {
+    const MoeSpec& moe = model.moe;
+    const bool column = part != ExpertPart::down;
+    const std::int64_t out = column ? moe.intermediate : model.hidden;
+    const std::int64_t in = column ? model.hidden : moe.intermediate;
+    const bool linear = moe.storage == ExpertStorage::separate || moe.storage == ExpertStorage::rows;
     Parameter weight;
-    weight.name = tensor + ".weight";
-    weight.part = part;
-    weight.kind = kind;
+    weight.name = expert_tensor(model, part) + (linear ? ".weight" : "");
+    weight.kind = column ? ParameterKind::expert_column : ParameterKind::expert_row;
     weight.parallel = ParallelDim::experts;
-    weight.shape = {model.moe.experts, out, in};
+    weight.transposed = is_transposed(moe, part);
+    weight.shape = {moe.experts, weight.transposed ? in : out, weight.transposed ? out : in};
     weight.stored_shape = weight.shape;
+    if (moe.storage == ExpertStorage::flat) {
+        weight.stored_shape = {base::checked_mul(moe.experts, moe.intermediate), model.hidden};
+    }
     if (is_stored_per_expert(weight)) {
         weight.stored_shape.erase(weight.stored_shape.begin());
     }
-    if (offset >= 0) {
-        const std::int64_t rows = base::checked_mul(2, out);
-        weight.stored_shape[1] = rows;
-        weight.view = {1, 1, rows, offset, out};
+    if (is_joined(moe, part)) {
+        join_gate_up(moe, part, weight.transposed ? 2 : 1, out, weight);
     }
     return weight;
 }
 
+Parameter expert_bias(const ModelSpec& model, ExpertPart part) {
+    const bool column = part != ExpertPart::down;
+    Parameter bias;
+    bias.name = expert_tensor(model, part) + "_bias";
+    bias.kind = column ? ParameterKind::expert_column_bias : ParameterKind::expert_row_bias;
+    bias.parallel = ParallelDim::experts;
+    bias.shape = {model.moe.experts, column ? model.moe.intermediate : model.hidden};
+    bias.stored_shape = bias.shape;
+    if (is_joined(model.moe, part)) {
+        join_gate_up(model.moe, part, 1, bias.shape[1], bias);
+    }
+    return bias;
+}
+
 TensorId routed(BlockBuilder& b, TensorId x, const ModelSpec& model) {
-    const TensorNames& n = model.names;
-    const auto column = ParameterKind::expert_column;
-    const TensorId routing = route(b, x, model);
-    const bool stacked = model.moe.stacked;
-    const TensorId gate = b.parameter(stacked ? expert_weight(model, column, n.expert_gate_up, "gate", 0)
-                                              : expert_weight(model, column, n.expert_gate, "", -1));
-    const TensorId up =
-        b.parameter(stacked ? expert_weight(model, column, n.expert_gate_up, "up", model.moe.intermediate)
-                            : expert_weight(model, column, n.expert_up, "", -1));
-    const TensorId down = b.parameter(expert_weight(model, ParameterKind::expert_row, n.expert_down, "", -1));
+    constexpr ExpertPart parts[] = {ExpertPart::gate, ExpertPart::up, ExpertPart::down};
+    std::vector<TensorId> inputs = {x, route(b, x, model)};
+    for (const ExpertPart part : parts) {
+        inputs.push_back(b.parameter(expert_weight(model, part)));
+    }
+    for (const ExpertPart part : parts) {
+        if (model.moe.bias) {
+            inputs.push_back(b.parameter(expert_bias(model, part)));
+        }
+    }
     OpAttributes attributes;
     attributes.activation = model.mlp.activation;
     attributes.routing = model.moe.routing;
+    attributes.transposed = is_transposed(model.moe, ExpertPart::gate);
+    attributes.transposed_down = is_transposed(model.moe, ExpertPart::down);
+    attributes.biased = model.moe.bias;
+    attributes.swiglu_limit = model.moe.swiglu_limit;
     const tensor::Shape shape = b.shape(x);
-    return b.apply(OpKind::experts, "experts", Slot::experts, {x, routing, gate, up, down},
+    return b.apply(OpKind::experts, "experts", Slot::experts, std::move(inputs),
                    {"experts.out", TensorRole::partial_hidden, shape}, attributes);
 }
 

@@ -48,6 +48,7 @@ enum class QkNorm : std::uint8_t {
     none,
     per_head,  ///< over head_dim of each head after the split (qwen3, gemma3, phi)
     full,      ///< over all heads together before the split (olmo2, olmoe)
+    l2,        ///< over head_dim, without weights, after the rotation; not in layers without positions (llama4)
 };
 
 /// How the checkpoint stores the query, key and value projections.
@@ -73,6 +74,11 @@ struct AttentionSpec {
     double qkv_clip = 0.0;       ///< clamp of q, k, v to [-c, c]; 0 = none (olmo)
     RopeSpec rope;
     RopeSpec local_rope;  ///< of the layers with LayerSpec::local_rope (gemma3, olmo3)
+    bool sinks = false;   ///< each head has a logit that takes part in the softmax and has no value (gpt_oss)
+    /// Queries of layers without positions are multiplied by 1 + scale * log(1 + floor((position + 1) / floor))
+    /// (llama4); 0 = they are not.
+    double temperature_scale = 0.0;
+    double temperature_floor = 1.0;
     bool alibi = false;
     /// One per head; slope * key position is added to the scaled scores (bloom, mpt, baichuan).
     std::vector<float> alibi_slopes;
@@ -111,6 +117,16 @@ struct RoutingSpec {
     std::int64_t group_top_k = 1;  ///< only experts of that many best groups are chosen
     GroupScore group_score = GroupScore::maximum;
     bool correction_bias = false;  ///< a stored bias is added to the scores that choose, not to those that weigh
+    bool scale_input = false;      ///< the weight multiplies the input of an expert, not its result (llama4)
+};
+
+/// How the checkpoint stores the experts' weights (X experts, f their intermediate size, e the hidden size).
+enum class ExpertStorage : std::uint8_t {
+    separate,     ///< three linears for each expert
+    rows,         ///< stacked, [X, 2f, e] with [gate | up] and [X, e, f] (granitemoe)
+    columns,      ///< stacked, [X, e, 2f] with [gate | up] and [X, f, e], without ".weight" (llama4)
+    interleaved,  ///< the same, columns of gate and up take turns (gpt_oss)
+    flat,         ///< gate, up and the transposed down [X * f, e] each, without ".weight" (dbrx)
 };
 
 /// The mixture of experts of the layers with LayerSpec::moe; activation as MlpSpec says, all of them gated.
@@ -118,7 +134,12 @@ struct MoeSpec {
     std::int64_t experts = 0;       ///< 0 = the model has none
     std::int64_t intermediate = 0;  ///< of each expert
     RoutingSpec routing;
-    bool stacked = false;  ///< one tensor for all experts, [X, 2f, e] with [gate | up] and [X, e, f] (granitemoe)
+    ExpertStorage storage = ExpertStorage::separate;
+    bool bias = false;         ///< of gate, up and down; the names end in "_bias"
+    bool router_bias = false;  ///< of the router's linear
+    /// > 0: the gate is clamped to at most this, up to within it, and activation(gate) * up becomes
+    /// gate * sigmoid(1.702 * gate) * (up + 1) (gpt_oss).
+    double swiglu_limit = 0.0;
     std::int64_t shared_intermediate = 0;  ///< of the expert that every token passes; 0 = none
     bool shared_gate = false;              ///< its result is multiplied by sigmoid(gate(x)) (qwen2_moe)
     bool shared_fused = false;             ///< its [gate | up] are one tensor
@@ -130,6 +151,7 @@ struct TensorNames {
     std::string embedding, position_embedding, embedding_norm, project_in, project_out;
     std::string q, k, v, qkv, out;
     std::string q_norm, k_norm;
+    std::string sinks;  ///< the whole name, nothing is appended
     std::string gate, up, gate_up, down;
     std::string router;
     std::string router_correction;  ///< the whole name, nothing is appended
@@ -152,6 +174,7 @@ struct QuantizationSpec {
 /// What differs between layers.
 struct LayerSpec {
     std::int64_t sliding_window = 0;  ///< keys a query sees, itself included; 0 = all
+    std::int64_t chunk = 0;           ///< keys seen lie in the query's own chunk of so many positions; 0 = all
     bool rope = true;                 ///< false: no positions in this layer (smollm3, llama4 every n-th)
     bool local_rope = false;          ///< true: AttentionSpec::local_rope instead of rope
     bool moe = false;                 ///< true: ModelSpec::moe instead of the mlp

@@ -142,6 +142,9 @@ OpRule attention(const Op& op, RuleBuilder builder) {
     builder.input({b, s, h, d});
     builder.input({b, t, h, d});
     builder.input({b, t, h, d});
+    if (op.attributes.sinks) {
+        builder.input({h});
+    }
     builder.output({b, s, h, d});
     if (op.attributes.kv_heads != op.attributes.heads) {
         builder.rule().inputs[1][2].shared_prefix = true;
@@ -184,15 +187,22 @@ OpRule experts(const Op& op, RuleBuilder builder) {
     const tensor::Shape& gate = builder.input_shape(2);
     const int b = builder.factor("b", out[0]);
     const int s = builder.factor("s", out[1]);
+    const bool in_out = op.attributes.transposed;
     const int x = builder.factor("x", gate[0], FactorKind::contracting);
-    const int f = builder.factor("f", gate[1], FactorKind::contracting);
-    const int e = builder.factor("e", gate[2], FactorKind::whole);
+    const int f = builder.factor("f", gate[in_out ? 2 : 1], FactorKind::contracting);
+    const int e = builder.factor("e", gate[in_out ? 1 : 2], FactorKind::whole);
     const int o = builder.factor("o", out[2]);
     builder.input({b, s, e});
     builder.input({b, s, x});
-    builder.input({x, f, e});
-    builder.input({x, f, e});
-    builder.input({x, o, f});
+    for (int column = 0; column < 2; ++column) {
+        builder.input(in_out ? std::vector<int>{x, e, f} : std::vector<int>{x, f, e});
+    }
+    builder.input(op.attributes.transposed_down ? std::vector<int>{x, f, o} : std::vector<int>{x, o, f});
+    if (op.attributes.biased) {
+        builder.input({x, f});
+        builder.input({x, f});
+        builder.input({x, o});  // where f is cut, the first part adds it
+    }
     builder.output({b, s, o});
     const double share = static_cast<double>(op.attributes.routing.top_k) / static_cast<double>(gate[0]);
     builder.rule().multiply_adds = {{2.0 * share, {b, s, x, f, e}}, {share, {b, s, x, f, o}}};
@@ -224,7 +234,8 @@ OpRule rule_of(const Op& op, const Block& block) {
         case OpKind::linear: return linear(op, builder);
         case OpKind::split_heads:
         case OpKind::merge_heads: return split_or_merge(op, builder);
-        case OpKind::rope: return rope(builder);
+        case OpKind::rope:
+        case OpKind::temperature: return rope(builder);
         case OpKind::attention: return attention(op, builder);
         case OpKind::cache_write: return cache_write(builder);
         case OpKind::route: return route(op, builder);

@@ -38,7 +38,7 @@ void scale_llama3(Frequencies& frequencies, const RopeScaling& s) {
         const float wavelength = 2.0F * std::numbers::pi_v<float> / f;
         if (wavelength > trained / low) {
             f /= factor;
-        } else if (wavelength >= trained / high) {
+        } else if (wavelength >= trained / high && high > low) {  // equal factors leave nothing between them (llama4)
             const float smooth = (trained / wavelength - low) / (high - low);
             f = (1.0F - smooth) * f / factor + smooth * f;
         }

@@ -73,8 +73,8 @@ RopeScaling read_scaling(FieldReader& fields, FieldReader& outer, std::int64_t r
     if (scaling.type == RopeScalingType::llama3) {
         scaling.low_frequency_factor = required_factor(fields, {"low_freq_factor"});
         scaling.high_frequency_factor = required_factor(fields, {"high_freq_factor"});
-        if (fields.ok() && scaling.high_frequency_factor <= scaling.low_frequency_factor) {
-            fields.report("SP2003", {"high_freq_factor"}, "high_freq_factor must be greater than low_freq_factor");
+        if (fields.ok() && scaling.high_frequency_factor < scaling.low_frequency_factor) {
+            fields.report("SP2003", {"high_freq_factor"}, "high_freq_factor must not be less than low_freq_factor");
         }
     }
     scaling.attention_factor = fields.optional_number({"attention_factor"}, 0.0, 1e6);

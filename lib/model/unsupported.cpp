@@ -16,8 +16,8 @@ struct Kind {
 
 constexpr auto kinds = std::to_array<Kind>({
     {"mixture of experts",
-     " dbrx gpt_oss grok-1 step3p7 jetmoe llama4 llama4_text qwen3_vl_moe qwen3_vl_moe_text arctic ernie4_5_moe "
-     "flex_olmo dots1 hunyuan_v1_moe minimax nllb-moe "},
+     " grok-1 step3p7 jetmoe qwen3_vl_moe qwen3_vl_moe_text arctic ernie4_5_moe "
+     "flex_olmo dots1 hunyuan_v1_moe nllb-moe "},
     {"multi-head latent attention",
      " deepseek_v2 deepseek_v3 deepseek_v32 deepseek_vl_v2 kimi_k2 kimi_k25 glm_moe_dsa minicpm3 longcat_flash "},
     {"encoder-decoder",
@@ -28,7 +28,8 @@ constexpr auto kinds = std::to_array<Kind>({
      "clip_text_model siglip siglip_text_model vit longformer "},
     {"state-space, recurrent or linear attention",
      " mamba mamba2 falcon_mamba jamba rwkv rwkv7 gla nemotron_h bamba zamba zamba2 recurrent_gemma qwen3_next "
-     "qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text minimax_m1 yuan lfm2 falcon_h1 granitemoehybrid retnet "},
+     "qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text minimax minimax_m1 yuan lfm2 falcon_h1 granitemoehybrid "
+     "retnet "},
     {"layers of different shapes (block_configs)", " nemotron-nas "},
     {"vision or speech beside text in one config", " phi4mm git llava mllama mllama_text_model qwen2_vl qwen2_5_vl "},
 });

@@ -109,9 +109,13 @@ void BlockBuilder::collective(CollectiveStep step, ValueId input, ValueId output
     if (step.kind == CollectiveKind::permute) {
         movers = partition::permute_movers(in.layout, {step.kind, step.axes, 0, 0, out.layout}, mesh);
     }
-    const std::int64_t group = mesh::group_wire_bytes(step.kind, step.group_size, step.payload_bytes, movers);
+    const std::int64_t groups = mesh.device_count() / step.group_size;
+    const std::int64_t group = step.kind == CollectiveKind::all_to_all_v
+                                   ? step.wire_bytes_total
+                                   : mesh::group_wire_bytes(step.kind, step.group_size, step.payload_bytes, movers);
     step.wire_bytes = base::ceil_div(group, step.group_size);
-    step.wire_bytes_total = base::checked_mul(group, mesh.device_count() / step.group_size);
+    step.wire_bytes_total = base::checked_mul(group, groups);
+    step.worst_wire_bytes_total = base::checked_mul(step.worst_wire_bytes_total, groups);
     step.staging_bytes =
         mesh::staging_bytes(step.kind, step.group_size, in.local_bytes, out.local_bytes, tensor::size_of(in.dtype));
     plan_.steps.push_back({std::nullopt, std::move(step), {}});

@@ -45,10 +45,12 @@ public:
     BlockPlan& plan() { return plan_; }
     BlockPlan take() { return std::move(plan_); }
 
+    /// kind, axes, dimensions and reason are given; of all_to_all_v also the counts, and the wire bytes of one group.
+    void collective(CollectiveStep step, ValueId input, ValueId output);
+
 private:
     void add_stored_values();
     ValueId push(Value value);
-    void collective(CollectiveStep step, ValueId input, ValueId output);
 
     const LoweringContext& context_;
     const model::Block& graph_block_;

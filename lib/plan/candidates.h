@@ -12,6 +12,9 @@ namespace shardplan::plan {
 struct Candidate {
     std::vector<mesh::AxisList> factor_axes;  ///< per factor
     mesh::AxisSet passed_pending;             ///< sums that stay pending from inputs to output (linear ops only)
+    /// Experts only; not empty: tokens are sent to the devices that hold their experts. The axes that cut the weights'
+    /// experts dimension then, among them some that cut the tokens.
+    mesh::AxisList expert_axes = {};
 };
 
 /// A layout that one operand has or will have, with the factors of its dimensions.

@@ -155,6 +155,7 @@ bool FrontEnd::choose_provider() {
     backend::ProviderConditions conditions;
     conditions.tensor_parallel = placer_.size_of(heads);
     conditions.sequence_parallel = true;
+    conditions.experts = plan_.job.experts;
     conditions.tokens_divisible = tokens_divisible(heads);
     auto decision = backend::choose_provider(plan_.job.provider, provider_compat(plan_.job), plan_.job.model,
                                              plan_.job.workload, conditions, "/backend/provider", diagnostics_);

@@ -26,6 +26,13 @@ enum class KvHeads : std::uint8_t {
     split,      ///< the projections stay evenly cut, their outputs are gathered (Megatron-Core 0.16)
 };
 
+/// How tokens reach the experts of other devices (names as Megatron's moe_token_dispatcher_type).
+enum class TokenDispatcher : std::uint8_t {
+    automatic,   ///< the one that moves fewer bytes
+    all_gather,  ///< every token to every device of the experts' axes
+    all_to_all,  ///< every token to the devices that hold its experts; sizes depend on the data
+};
+
 struct Options {
     Indivisible indivisible = Indivisible::strict;
     std::int64_t padded_vocab_size = 0;  ///< rows of embedding and head; 0 = as `indivisible` has it
@@ -50,6 +57,8 @@ struct Job {
     partition::RuleSource rule_source = partition::RuleSource::derived;
     std::vector<partition::ParameterRule> custom_rules;  ///< when rule_source is custom
     backend::ProviderChoice provider = backend::ProviderChoice::automatic;
+    backend::ExpertOptions experts;
+    TokenDispatcher dispatcher = TokenDispatcher::automatic;
     model::Workload workload;
     std::optional<Pipeline> pipeline;           ///< not given: an axis "pp" of the mesh that nothing names is one
     std::optional<std::int64_t> device_memory;  ///< bytes a device has; a plan that needs more is refused

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
+#include <memory>
 #include <utility>
 
 #include "plan/block_builder.h"
 #include "plan/candidates.h"
+#include "plan/dispatch.h"
 #include "plan/parameter_specs.h"
+#include "plan/scored.h"
 
 namespace shardplan::plan {
 
@@ -23,35 +25,6 @@ using model::OpRule;
 using partition::Layout;
 
 namespace {
-
-/// A candidate with everything that follows from it.
-struct Scored {
-    Candidate candidate;
-    std::vector<Layout> inputs;
-    Layout output;
-    int displaced = 0;  ///< weights that lose axes of their parallel dimension
-    double bytes = std::numeric_limits<double>::infinity();
-    double flops = 0.0;  ///< per device
-    int collectives = 0;
-    double work = 0.0;  ///< product of the local factor sizes
-
-    /// Wire bytes, and the flops that a poor placement repeats on several devices at the price of the bytes an
-    /// accelerator sends meanwhile (H100: 990 TFLOP/s bf16 and 450 GB/s of NVLink each way, about 2200 flop per byte).
-    double cost() const {
-        constexpr double flops_per_byte = 2048.0;
-        return bytes + flops / flops_per_byte;
-    }
-};
-
-bool better(const Scored& a, const Scored& b) {
-    const auto key = [](const Scored& s) {
-        return std::tuple(s.displaced, std::llround(s.cost()), s.collectives, s.work);
-    };
-    if (std::isinf(a.bytes) || std::isinf(b.bytes)) {
-        return a.bytes < b.bytes;
-    }
-    return key(a) < key(b);
-}
 
 class OpLowering {
 public:
@@ -117,7 +90,12 @@ private:
         if (cache_output()) {
             sources.push_back({&rule_.output, builder_.value(builder_.versions(op_.output).front()).layout});
         }
-        for (Candidate& candidate : enumerate_candidates(rule_, sources, passable, mesh_)) {
+        std::vector<Candidate> candidates = enumerate_candidates(rule_, sources, passable, mesh_);
+        if (op_.kind == OpKind::experts) {
+            dispatch_ = std::make_unique<Dispatch>(op_index_, context_, builder_, rule_);
+            dispatch_->add_candidates(candidates);
+        }
+        for (Candidate& candidate : candidates) {
             consider(std::move(candidate));
         }
     }
@@ -136,14 +114,17 @@ private:
             return;
         }
         statistics_cost(candidate, scored);
+        if (dispatch_) {
+            dispatch_->add_cost(candidate, scored);
+        }
         scored.displaced = displaced_weights(candidate);
         scored.flops = local_flops(rule_, candidate, mesh_);
-        const bool compares_weight_uses = op_.kind == OpKind::linear;
+        const bool compares_all = op_.kind == OpKind::linear || dispatch_;
         for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
-            if (best_.displaced <= scored.displaced && best_.cost() < scored.cost() && !compares_weight_uses) {
+            if (best_.displaced <= scored.displaced && best_.cost() < scored.cost() && !compares_all) {
                 return;
             }
-            Layout needed = operand_layout(rule_.inputs[i], candidate, builder_.tensor(op_.inputs[i]).shape, mesh_);
+            Layout needed = input_layout(i, candidate);
             needed.pending = rule_.passes(i) ? candidate.passed_pending : AxisSet{};
             if (!is_consistent(needed) || !divides(needed, builder_.tensor(op_.inputs[i]).shape, mesh_)) {
                 return;
@@ -156,9 +137,17 @@ private:
         scored.work = local_work(rule_, candidate, mesh_);
         scored.candidate = std::move(candidate);
         note_weight_use(scored);
+        if (dispatch_) {
+            dispatch_->note(scored);
+        }
         if (better(scored, best_)) {
             best_ = std::move(scored);
         }
+    }
+
+    Layout input_layout(std::size_t i, const Candidate& candidate) const {
+        const Layout layout = operand_layout(rule_.inputs[i], candidate, builder_.tensor(op_.inputs[i]).shape, mesh_);
+        return dispatch_ ? dispatch_->input_layout(i, candidate, layout) : layout;
     }
 
     double output_bytes() const {
@@ -210,7 +199,7 @@ private:
             if (info.kind != model::TensorKind::parameter) {
                 continue;
             }
-            const Layout needed = operand_layout(rule_.inputs[i], candidate, info.shape, mesh_);
+            const Layout needed = input_layout(i, candidate);
             const Layout& stored = builder_.value(builder_.versions(op_.inputs[i]).front()).layout;
             const auto& parameter = context_.graph.parameters[static_cast<std::size_t>(info.parameter)];
             const std::vector<int> dims = parallel_dimensions(parameter);
@@ -247,6 +236,8 @@ private:
             output = emit_split_norm(inputs, statistics);
         } else if (!statistics.empty()) {
             output = emit_partial_attention(inputs, statistics);
+        } else if (!best_.candidate.expert_axes.empty()) {
+            output = dispatch_->emit(inputs, best_, module());
         } else {
             output = emit_plain(inputs);
         }
@@ -254,6 +245,9 @@ private:
             builder_.reshard(output, ask_->layout, "as its spec asks");
         }
         record_weight_use(inputs);
+        if (dispatch_) {
+            dispatch_->record(best_);
+        }
     }
 
     void record_weight_use(const std::vector<ValueId>& inputs) {
@@ -278,6 +272,7 @@ private:
         result.module = module();
         result.inputs = std::move(inputs);
         result.outputs = std::move(outputs);
+        result.grouped = dispatch_ && backend::experts_are_grouped(context_.provider);
         return result;
     }
 
@@ -350,6 +345,7 @@ private:
     const Ask* ask_ = nullptr;
     Ask soft_;
     Scored best_;
+    std::unique_ptr<Dispatch> dispatch_;  ///< experts only
     double stationary_ = std::numeric_limits<double>::infinity();
     double gathered_ = std::numeric_limits<double>::infinity();
 };

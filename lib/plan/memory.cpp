@@ -39,6 +39,11 @@ std::vector<std::size_t> last_steps(const BlockPlan& block) {
             }
         } else {
             touch(step.collective->input, i);
+            for (const ValueId counts : {step.collective->send_counts, step.collective->receive_counts}) {
+                if (counts >= 0) {
+                    touch(counts, i);
+                }
+            }
         }
         for (const ValueId id : outputs_of(step, scratch)) {
             touch(id, i);

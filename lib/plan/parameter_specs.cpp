@@ -30,6 +30,9 @@ const char* role_text(ParameterKind kind) {
         case ParameterKind::expert_column: return "expert column";
         case ParameterKind::expert_row: return "expert row";
         case ParameterKind::router_bias: return "router bias";
+        case ParameterKind::expert_column_bias: return "expert column bias";
+        case ParameterKind::expert_row_bias: return "expert row bias";
+        case ParameterKind::sinks: return "sinks";
         case ParameterKind::norm_weight:
         case ParameterKind::norm_bias: return "norm";
         case ParameterKind::column_bias: return "column bias";
@@ -83,7 +86,9 @@ private:
         switch (parameter.parallel) {
             case ParallelDim::heads: return {Semantic::head, "num_attention_heads", model.attention.heads};
             case ParallelDim::kv_heads: return {Semantic::kv_head, "num_key_value_heads", model.attention.kv_heads};
-            case ParallelDim::mlp: return {Semantic::mlp_intermediate, "intermediate_size", model.mlp.intermediate};
+            case ParallelDim::mlp:  // a shared expert's may differ from that of dense layers
+                return {Semantic::mlp_intermediate, "intermediate_size",
+                        parameter.shape[static_cast<std::size_t>(parallel_dimension(parameter))]};
             case ParallelDim::vocab: return {Semantic::vocab, "vocab_size", model.vocab_rows()};
             case ParallelDim::experts:
                 return {Semantic::mlp_intermediate, "moe_intermediate_size", model.moe.intermediate};
@@ -94,7 +99,8 @@ private:
 
     partition::Layout derived(const Parameter& parameter, StoredTensor& stored) {
         const int rank = static_cast<int>(parameter.shape.size());
-        const int cut = parallel_dimension(parameter);
+        const bool row_bias = parameter.kind == ParameterKind::expert_row_bias;
+        const int cut = row_bias ? 1 : parallel_dimension(parameter);
         if (cut < 0 || parameter.parallel == ParallelDim::none) {
             stored.reason = fmt::format("derived: {} weights are replicated", stored.role);
             return partition::Layout::replicated(rank);
@@ -119,7 +125,10 @@ private:
         if (parameter.parallel == ParallelDim::experts) {
             add_experts(dims, parallel, stored);
         }
-        if (rank >= 2) {
+        if (row_bias) {  // every part of the intermediate dimension needs all of it
+            parallel.entry.axes.clear();
+        }
+        if (rank >= 2 && !row_bias && parameter.kind != ParameterKind::expert_column_bias) {
             partition::SpecEntry used;
             for (const DimRequest& dim : dims) {
                 used.insert(used.end(), dim.entry.axes.begin(), dim.entry.axes.end());
@@ -175,7 +184,9 @@ private:
             case ParameterKind::norm_weight: return partition::FlaxLeaf::scale;
             case ParameterKind::norm_bias:
             case ParameterKind::column_bias:
-            case ParameterKind::row_bias: return partition::FlaxLeaf::bias;
+            case ParameterKind::row_bias:
+            case ParameterKind::expert_column_bias:
+            case ParameterKind::expert_row_bias: return partition::FlaxLeaf::bias;
             default: return partition::FlaxLeaf::kernel;
         }
     }
@@ -282,8 +293,10 @@ int parallel_dimension(const Parameter& parameter) {
         case ParameterKind::column_linear: return parameter.transposed ? 1 : 0;
         case ParameterKind::row_linear: return parameter.transposed ? 0 : 1;
         case ParameterKind::column_bias: return 0;
-        case ParameterKind::expert_column: return 1;
-        case ParameterKind::expert_row: return 2;
+        case ParameterKind::expert_column: return parameter.transposed ? 2 : 1;
+        case ParameterKind::expert_row: return parameter.transposed ? 1 : 2;
+        case ParameterKind::expert_column_bias: return 1;
+        case ParameterKind::sinks: return 0;
         default: return -1;
     }
 }
@@ -291,7 +304,7 @@ int parallel_dimension(const Parameter& parameter) {
 std::vector<int> parallel_dimensions(const Parameter& parameter) {
     const int cut = parallel_dimension(parameter);
     if (cut < 0) {
-        return {};
+        return parameter.kind == ParameterKind::expert_row_bias ? std::vector<int>{0} : std::vector<int>{};
     }
     return parameter.parallel == ParallelDim::experts ? std::vector<int>{0, cut} : std::vector<int>{cut};
 }

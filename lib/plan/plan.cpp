@@ -11,6 +11,9 @@ std::string_view to_string(ComputeKind kind) {
         case ComputeKind::softmax_rescale: return "softmax_rescale";
         case ComputeKind::softmax_merge: return "softmax_merge";
         case ComputeKind::fused_linear: return "fused_linear";
+        case ComputeKind::dispatch_tokens: return "dispatch_tokens";
+        case ComputeKind::dispatched_experts: return "dispatched_experts";
+        case ComputeKind::combine_tokens: return "combine_tokens";
     }
     return "op";
 }

@@ -82,6 +82,10 @@ enum class ComputeKind : std::uint8_t {
     softmax_merge,      ///< o, m, m of all, l of all -> y = o * exp(m - m of all) / l of all; y is pending over the key
                         ///< axes
     fused_linear,       ///< x (norm weight?, norm bias?), w1, w2, .. (biases) -> y1, y2, ..: norm and one matmul
+    dispatch_tokens,  ///< x, routing -> rows, their routing to the receiver's experts, their tokens (i32), counts (i64
+                      ///< [n]): each token once for each rank of the group that holds experts of it
+    dispatched_experts,  ///< rows, routing, counts of received rows, weights .. -> rows: the op experts on what came
+    combine_tokens,      ///< rows that came back, tokens, counts -> [b,s,o]: sums the rows of each token
 };
 
 std::string_view to_string(ComputeKind kind);
@@ -93,7 +97,10 @@ struct ComputeStep {
     std::string module;          ///< the provider's answer
     std::vector<ValueId> inputs;
     std::vector<ValueId> outputs;
-    double flops = 0.0;  ///< per device, multiply and add counted as two
+    double flops = 0.0;          ///< per device, multiply and add counted as two
+    bool grouped = false;        ///< experts: one grouped product instead of one product after the other
+    mesh::AxisList axes;         ///< dispatch_tokens: the group; axes[0] major
+    mesh::AxisList expert_axes;  ///< dispatch_tokens: those of the weights' experts dimension
 };
 
 struct CollectiveStep {
@@ -109,6 +116,11 @@ struct CollectiveStep {
     std::int64_t wire_bytes = 0;        ///< sent per device (mean over devices, rounded up)
     std::int64_t wire_bytes_total = 0;  ///< sent by all devices together
     std::int64_t staging_bytes = 0;
+    /// all_to_all_v only: values that hold the numbers of rows, i64 [n]; wire bytes are those of balanced experts, and
+    /// these those of the worst routing. Input and output have room for the worst.
+    ValueId send_counts = -1;
+    ValueId receive_counts = -1;
+    std::int64_t worst_wire_bytes_total = 0;
     std::string reason;  ///< "for o_proj: ..."
 };
 
@@ -128,6 +140,16 @@ struct WeightUse {
     std::int64_t alternative_bytes = 0;  ///< of the best placement of the other kind; -1 = there is none
 };
 
+/// How tokens reach experts on other devices, and what the other dispatcher would move.
+struct DispatchUse {
+    std::string op;
+    bool all_to_all = false;
+    std::vector<std::string> axes;        ///< of the experts, as far as tokens are cut over them
+    std::int64_t chosen_bytes = 0;        ///< wire bytes per device of all moves around the op, experts balanced
+    std::int64_t alternative_bytes = -1;  ///< -1 = the other dispatcher is not possible
+    std::string reason;
+};
+
 struct BlockPlan {
     int block = 0;  ///< index into Graph::blocks
     std::string name;
@@ -139,6 +161,7 @@ struct BlockPlan {
     std::int64_t peak_activation_bytes = 0;
     std::int64_t peak_communication_bytes = 0;  ///< gathered copies and staging
     std::vector<WeightUse> weight_uses;
+    std::vector<DispatchUse> dispatches;
 };
 
 // ---- the whole ----
@@ -146,10 +169,11 @@ struct BlockPlan {
 struct CollectiveTotal {
     mesh::CollectiveKind kind = mesh::CollectiveKind::slice;
     std::vector<std::string> axes;
-    std::int64_t count = 0;             ///< calls in one step of the model, over all stages of a pipeline
-    std::int64_t payload_bytes = 0;     ///< sum over the calls, per device that takes part
-    std::int64_t wire_bytes = 0;        ///< per device that takes part
-    std::int64_t wire_bytes_total = 0;  ///< all devices
+    std::int64_t count = 0;                   ///< calls in one step of the model, over all stages of a pipeline
+    std::int64_t payload_bytes = 0;           ///< sum over the calls, per device that takes part
+    std::int64_t wire_bytes = 0;              ///< per device that takes part
+    std::int64_t wire_bytes_total = 0;        ///< all devices
+    std::int64_t worst_wire_bytes_total = 0;  ///< all_to_all_v: of the worst routing; else 0
 };
 
 struct MemoryPerDevice {

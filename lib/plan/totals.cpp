@@ -57,6 +57,8 @@ std::vector<CollectiveTotal> collective_totals(const Plan& plan) {
             total.wire_bytes = checked_add(total.wire_bytes, checked_mul(times, collective.wire_bytes));
             total.wire_bytes_total =
                 checked_add(total.wire_bytes_total, checked_mul(times, collective.wire_bytes_total / stages));
+            total.worst_wire_bytes_total = checked_add(total.worst_wire_bytes_total,
+                                                       checked_mul(times, collective.worst_wire_bytes_total / stages));
         }
     }
     add_sends(plan, totals);

@@ -15,6 +15,15 @@ std::string_view text_of(plan::KvHeads policy) {
     return policy == plan::KvHeads::replicate ? "replicate" : "split";
 }
 
+std::string_view text_of(plan::TokenDispatcher dispatcher) {
+    switch (dispatcher) {
+        case plan::TokenDispatcher::automatic: return "auto";
+        case plan::TokenDispatcher::all_gather: return "allgather";
+        case plan::TokenDispatcher::all_to_all: return "alltoall";
+    }
+    return "auto";
+}
+
 std::string_view text_of(plan::StoredKind kind) {
     return kind == plan::StoredKind::parameter ? "parameter" : "cache";
 }
@@ -90,6 +99,7 @@ std::string_view text_of(model::QkNorm norm) {
         case model::QkNorm::none: return "none";
         case model::QkNorm::per_head: return "per_head";
         case model::QkNorm::full: return "full";
+        case model::QkNorm::l2: return "l2";
     }
     return "none";
 }

@@ -8,6 +8,7 @@
 namespace shardplan::report {
 
 std::string_view text_of(plan::Indivisible policy);
+std::string_view text_of(plan::TokenDispatcher dispatcher);
 std::string_view text_of(plan::KvHeads policy);
 std::string_view text_of(plan::StoredKind kind);
 std::string_view text_of(plan::ValueKind kind);

@@ -154,6 +154,20 @@ void write_axes(JsonWriter& json, const plan::Job& job) {
     });
 }
 
+/// Only where the model has experts.
+void write_experts(JsonWriter& json, const plan::Job& job) {
+    if (job.model.moe.experts == 0) {
+        return;
+    }
+    json.object("experts", [&] {
+        json.field("moe_token_dispatcher_type", text_of(job.dispatcher));
+        if (job.experts.use_grouped_gemm) {
+            json.field("moe_use_grouped_gemm", *job.experts.use_grouped_gemm);
+        }
+        json.field("moe_use_legacy_grouped_gemm", job.experts.use_legacy_grouped_gemm);
+    });
+}
+
 void write_partition(JsonWriter& json, const plan::Job& job) {
     json.object("partition", [&] {
         json.field("rules", text_of(job.rule_source));
@@ -204,6 +218,7 @@ void write_job_json(JsonWriter& json, const plan::Job& job) {
             json.field("device_memory", *job.device_memory);
         }
         json.field("provider", text_of(job.provider));
+        write_experts(json, job);
         json.object("options", [&] {
             json.field("compat", text_of(job.options.compat));
             json.field("indivisible", text_of(job.options.indivisible));

@@ -82,6 +82,9 @@ void write_collectives(JsonWriter& json, const plan::Plan& plan) {
             json.field("payload_bytes", total.payload_bytes);
             json.field("wire_bytes", total.wire_bytes);
             json.field("wire_bytes_total", total.wire_bytes_total);
+            if (total.worst_wire_bytes_total > 0) {
+                json.field("worst_wire_bytes_total", total.worst_wire_bytes_total);
+            }
         });
     });
 }

@@ -1,6 +1,6 @@
 // A plan as JSON (schema_version), streamed: time and memory do not grow with devices. Two equal plans give equal
 // bytes. Fields: schema_version, job, mesh, provider, tensors[], activations[], layers[] (values[], steps[],
-// weight_uses[]), sequence[], collectives[], totals, memory.per_device, notes[], diagnostics[].
+// weight_uses[], dispatches[]), sequence[], collectives[], totals, memory.per_device, notes[], diagnostics[].
 #pragma once
 
 #include <cstdint>

@@ -53,6 +53,13 @@ void write_counts(JsonWriter& json, const RunSummary& run) {
             json.field("kind", row.kind);
             write_prediction(json, "calls", "counted", row.calls);
             write_prediction(json, "wire_bytes_total", "counted", row.bytes);
+            if (row.most) {
+                json.field("worst_wire_bytes_total", *row.most);
+                json.field("holds", row.holds());
+            }
+            if (row.routed) {
+                json.field("routed_wire_bytes_total", *row.routed);
+            }
         });
     });
     json.array("memory", run.memory, [&](const MemoryCount& row) {

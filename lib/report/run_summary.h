@@ -20,6 +20,17 @@ struct CollectiveCount {
     std::string kind;  ///< "all-gather", ...
     Prediction calls;  ///< of one rank in one step of the model
     Prediction bytes;  ///< on the wire, all ranks together
+    /// Exchanges whose sizes depend on the data: the prediction is for balanced experts, `most` for the worst routing,
+    /// `routed` follows from the routing of the unsharded model, where it is known.
+    std::optional<std::int64_t> most;
+    std::optional<std::int64_t> routed;
+
+    /// As predicted; or, where the data decide, as routed and within the worst case.
+    bool holds() const {
+        const bool bytes_hold =
+            most ? bytes.counted <= *most && bytes.counted == routed.value_or(bytes.counted) : bytes.equal();
+        return calls.equal() && bytes_hold;
+    }
 };
 
 struct MemoryCount {

@@ -65,6 +65,9 @@ void write_compute(JsonWriter& json, const plan::Plan& plan, const BlockPlan& bl
     json.field("payload_bytes", 0);
     json.field("wire_bytes", 0);
     json.field("flops", step.flops);
+    if (step.grouped) {
+        json.field("grouped", true);
+    }
     write_operands(json, "inputs", block, step.inputs);
     write_operands(json, "outputs", block, step.outputs);
 }
@@ -80,6 +83,11 @@ void write_collective(JsonWriter& json, const BlockPlan& block, const plan::Coll
     json.field("wire_bytes", step.wire_bytes);
     json.field("wire_bytes_total", step.wire_bytes_total);
     json.field("staging_bytes", step.staging_bytes);
+    if (step.send_counts >= 0) {
+        json.field("worst_wire_bytes_total", step.worst_wire_bytes_total);
+        json.field("send_counts", step.send_counts);
+        json.field("receive_counts", step.receive_counts);
+    }
     json.field("reason", step.reason);
     write_operands(json, "inputs", block, {step.input});
     write_operands(json, "outputs", block, {step.output});
@@ -115,6 +123,23 @@ void write_weight_uses(JsonWriter& json, const BlockPlan& block) {
     });
 }
 
+void write_dispatches(JsonWriter& json, const BlockPlan& block) {
+    json.array("dispatches", block.dispatches, [&](const plan::DispatchUse& use) {
+        json.object([&] {
+            json.field("op", use.op);
+            json.field("dispatcher", use.all_to_all ? "alltoall" : "allgather");
+            json.list("axes", use.axes);
+            json.field("chosen_bytes", use.chosen_bytes);
+            if (use.alternative_bytes >= 0) {
+                json.field("alternative_bytes", use.alternative_bytes);
+            } else {
+                json.field("alternative_bytes", nullptr);
+            }
+            json.field("reason", use.reason);
+        });
+    });
+}
+
 }  // namespace
 
 void write_spec_axes_json(JsonWriter& json, const partition::PartitionSpec& spec) {
@@ -142,6 +167,7 @@ void write_blocks_json(JsonWriter& json, const plan::Plan& plan) {
             json.array("values", block.values, [&](const plan::Value& value) { write_value(json, plan, value, id++); });
             write_steps(json, plan, block);
             write_weight_uses(json, block);
+            write_dispatches(json, block);
         });
     });
 }

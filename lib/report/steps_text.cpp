@@ -43,6 +43,10 @@ void add_compute(Table& table, const plan::Plan& plan, const BlockPlan& block, s
     table.add_row({fmt::format("{}", number), step_text(plan, block, step), step.module, shapes});
 }
 
+std::string ratio_text(std::int64_t worst, std::int64_t balanced) {
+    return balanced == 0 ? "0" : fmt::format("{:.2f}", static_cast<double>(worst) / static_cast<double>(balanced));
+}
+
 void add_collective(Table& table, const BlockPlan& block, std::size_t number, const CollectiveStep& step,
                     const Style& style) {
     const plan::Value& input = value_of(block, step.input);
@@ -53,7 +57,11 @@ void add_collective(Table& table, const BlockPlan& block, std::size_t number, co
                    bytes_text(step.payload_bytes), bytes_text(step.wire_bytes)},
                   Paint::moved);
     const std::string reason = step.reason.empty() ? "" : fmt::format(" {}", step.reason);
-    table.add_note(fmt::format("of {}{}", input.name, reason), 2);
+    const std::string bound = step.send_counts < 0
+                                  ? ""
+                                  : fmt::format("; bytes of balanced experts, at most {} times as many",
+                                                ratio_text(step.worst_wire_bytes_total, step.wire_bytes_total));
+    table.add_note(fmt::format("of {}{}{}", input.name, reason, bound), 2);
 }
 
 void write_steps(std::ostream& out, const plan::Plan& plan, const BlockPlan& block, const Style& style) {
@@ -88,6 +96,17 @@ void write_weight_uses(std::ostream& out, const BlockPlan& block, const Style& s
     }
     out << '\n';
     table.print(out, style);
+}
+
+void write_dispatches(std::ostream& out, const BlockPlan& block) {
+    const auto name = [](bool all_to_all) { return all_to_all ? "alltoall" : "allgather"; };
+    for (const plan::DispatchUse& use : block.dispatches) {
+        const std::string other = use.alternative_bytes < 0 ? ""
+                                                            : fmt::format(", {} {}", name(!use.all_to_all),
+                                                                          bytes_text(use.alternative_bytes));
+        out << fmt::format("  tokens of {} over {}: {} {} a device{} ({})\n", use.op, fmt::join(use.axes, ","),
+                           name(use.all_to_all), bytes_text(use.chosen_bytes), other, use.reason);
+    }
 }
 
 void write_ends(std::ostream& out, const plan::Plan& plan, const BlockPlan& block) {
@@ -127,6 +146,7 @@ void write_block_text(std::ostream& out, const plan::Plan& plan, const BlockPlan
     write_ends(out, plan, block);
     write_steps(out, plan, block, style);
     write_weight_uses(out, block, style);
+    write_dispatches(out, block);
     out << fmt::format("  peak: activations {}, communication {}\n", bytes_text(block.peak_activation_bytes),
                        bytes_text(block.peak_communication_bytes));
 }

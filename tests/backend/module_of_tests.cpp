@@ -62,6 +62,7 @@ const Row table[] = {
     {OpKind::route, Slot::router, false, "TopKRouter", "TopKRouter", "InferenceTopKRouter"},
     {OpKind::linear, Slot::shared_router, false, "ReplicatedLinear", "ReplicatedLinear", "ReplicatedLinear"},
     {OpKind::gate_rows, Slot::shared_router, false, "SharedExpertGate", "SharedExpertGate", "SharedExpertGate"},
+    {OpKind::temperature, Slot::none, false, "QueryTemperature", "QueryTemperature", "QueryTemperature"},
     // With the norm in the linear: only the norm before a column linear disappears, only that linear changes.
     {OpKind::norm, Slot::input_norm, true, "IdentityOp", "IdentityOp", "IdentityOp"},
     {OpKind::norm, Slot::pre_mlp_norm, true, "IdentityOp", "IdentityOp", "IdentityOp"},
@@ -98,6 +99,38 @@ TEST_CASE("column linears that contain their norm") {
         CHECK(module_of(*inference, op, false) == "InferenceColumnParallelLinear");
         CHECK_THROWS(module_of(*local, op, true));
     }
+}
+
+TEST_CASE("experts are those of grouped_mlp_modules with the job's options") {
+    struct Case {
+        ProviderKind kind;
+        ProviderCompat compat;
+        ExpertOptions options;
+        const char* module;
+        bool grouped;
+    };
+    constexpr auto seed = ProviderCompat::seed;
+    constexpr auto current = ProviderCompat::current;
+    const Case cases[] = {
+        {ProviderKind::local, seed, {}, "SequentialMLP", false},
+        {ProviderKind::local, seed, {true, false}, "GroupedMLP", true},
+        {ProviderKind::local, current, {true, false}, "SequentialMLP", false},
+        {ProviderKind::fused, seed, {}, "TEGroupedMLP", true},
+        {ProviderKind::fused, seed, {false, false}, "SequentialMLP", false},
+        {ProviderKind::fused, seed, {std::nullopt, true}, "GroupedMLP", true},
+        {ProviderKind::fused, current, {true, true}, "TEGroupedMLP", true},
+        {ProviderKind::inference, current, {false, false}, "InferenceGroupedMLP", true},
+    };
+    for (const Case& c : cases) {
+        CAPTURE(std::string(c.module));
+        const auto provider = make_provider(c.kind, c.compat, c.options);
+        CHECK(provider->expert_options() == c.options);
+        CHECK(module_of(*provider, op_of(OpKind::experts, Slot::experts), false) == c.module);
+        CHECK(experts_are_grouped(*provider) == c.grouped);
+    }
+    const auto none = make_provider(ProviderKind::inference, seed);
+    CHECK_FALSE(expert_modules(*none));
+    CHECK_FALSE(experts_are_grouped(*none));
 }
 
 TEST_CASE("the kind of the norm reaches the provider") {

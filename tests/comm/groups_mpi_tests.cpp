@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "support/mpi_world.h"
 #include "tensors.h"
@@ -260,6 +261,58 @@ TEST_CASE("all_to_all moves the sharding from one dimension to another") {
             CHECK(staging.intact());
             check_traffic(scene, CollectiveKind::all_to_all, std::ssize(in.bytes));
         }
+    }
+}
+
+TEST_CASE("all_to_all_v moves rows as the counts say") {
+    Random random(17);
+    for (int round = 0; round < rounds; ++round) {
+        const Scene scene(random, test::mpi_world());
+        CAPTURE(scene.text);
+        const std::int64_t width = 1 + random.below(4);
+        std::vector<std::vector<std::int64_t>> rows(static_cast<std::size_t>(scene.n));  // [from][to]
+        std::int64_t leaving = 0;
+        for (std::size_t from = 0; from < rows.size(); ++from) {
+            for (std::size_t to = 0; to < rows.size(); ++to) {
+                rows[from].push_back(random.below(3) == 0 ? 0 : random.below(5));
+                leaving += from == to ? 0 : rows[from].back();
+            }
+        }
+        const auto me = static_cast<std::size_t>(scene.position);
+        std::vector<std::int64_t> received;
+        std::vector<std::pair<std::int64_t, std::int64_t>> arriving;  // position and row there
+        for (std::size_t from = 0; from < rows.size(); ++from) {
+            received.push_back(rows[from][me]);
+            const std::int64_t first =
+                std::accumulate(rows[from].begin(), rows[from].begin() + scene.position, std::int64_t{0});
+            for (std::int64_t r = 0; r < received.back(); ++r) {
+                arriving.emplace_back(static_cast<std::int64_t>(from), first + r);
+            }
+        }
+        const std::int64_t room = 5 * scene.n + 1;
+        const Tensor in = scene.block(DType::bf16, {room, width}, 0, 0, scene.position);
+        Tensor out(DType::bf16, {room, width});
+        scene.groups->all_to_all_v(scene.axes, rows[me], received, in.view(), out.view());
+        CHECK(out == test::generate(DType::bf16, out.shape, [&](const Shape& index) {
+                  if (index[0] >= std::ssize(arriving)) {
+                      return Bits{0};
+                  }
+                  const auto& [from, row] = arriving[static_cast<std::size_t>(index[0])];
+                  return scene.at(DType::bf16, {row, index[1]}, from);
+              }));
+        std::int64_t sent = scene.groups->traffic(CollectiveKind::all_to_all_v).wire_bytes;
+        test::mpi_world().all_reduce(std::span(&sent, 1), comm::WorldOp::sum);
+        std::int64_t expected =
+            scene.position == 0 ? mesh::group_wire_bytes(CollectiveKind::all_to_all_v, scene.n, 2 * width, leaving) : 0;
+        test::mpi_world().all_reduce(std::span(&expected, 1), comm::WorldOp::sum);
+        CHECK(sent == expected);
+        std::vector<std::int64_t> wrong = rows[me];
+        wrong[me] += 1;
+        CHECK_THROWS(scene.groups->all_to_all_v(scene.axes, wrong, received, in.view(), out.view()));
+        wrong[me] = -1;
+        CHECK_THROWS(scene.groups->all_to_all_v(scene.axes, wrong, received, in.view(), out.view()));
+        wrong.push_back(0);
+        CHECK_THROWS(scene.groups->all_to_all_v(scene.axes, wrong, received, in.view(), out.view()));
     }
 }
 

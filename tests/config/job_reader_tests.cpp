@@ -62,6 +62,8 @@ TEST_CASE("a minimal job gets the defaults") {
     CHECK(job.mesh == mesh::Mesh({{"dp", 1}, {"tp", 2}}));
     CHECK(job.rule_source == partition::RuleSource::derived);
     CHECK(job.provider == backend::ProviderChoice::automatic);
+    CHECK(job.dispatcher == plan::TokenDispatcher::automatic);
+    CHECK(job.experts == backend::ExpertOptions{});
     CHECK(job.workload.mode == model::Mode::prefill);
     CHECK(job.workload.sequence_length == 128);
     CHECK(job.workload.dtype == tensor::DType::f32);  // as the model is stored
@@ -74,7 +76,8 @@ TEST_CASE("every section is read") {
 "mesh": {"$comment": "m", "axes": {"sp": 2, "tp": -1, "$comment": 0}, "devices": 8},
 "partition_axis": {"hidden_state_axis": null, "head_axis": ["tp", "sp"], "batch_axis": "sp"},
 "partition_rules": [["wte", ["tp", null]], ["bias$", []], [".*", [["sp", "tp"]]]],
-"backend": {"provider": "transformer_engine"},
+"backend": {"provider": "transformer_engine", "moe_token_dispatcher_type": "alltoall", "moe_use_grouped_gemm": false,
+    "moe_use_legacy_grouped_gemm": true},
 "workload": {"mode": "decode", "batch_size": 4.0, "sequence_length": 100, "cache_length": 256, "dtype": "bfloat16"},
 "options": {"indivisible": "drop", "kv_heads": "split"})"));
     REQUIRE(outcome.job);
@@ -93,6 +96,8 @@ TEST_CASE("every section is read") {
     CHECK(job.custom_rules[2].pattern == ".*");
     CHECK(job.custom_rules[2].pointer == "/partition_rules/2");
     CHECK(job.provider == backend::ProviderChoice::fused);
+    CHECK(job.dispatcher == plan::TokenDispatcher::all_to_all);
+    CHECK(job.experts == backend::ExpertOptions{false, true});
     CHECK(job.workload.mode == model::Mode::decode);
     CHECK(job.workload.batch_size == 4);
     CHECK(job.workload.cache_length == 256);
@@ -110,6 +115,10 @@ TEST_CASE("each mistake is named with its place and what would work") {
         {R"("mesh": {"axes": {"tp": 2}}, "wrkload": {})",
          R"(SP1004 job.json:4:30 the job has no key "wrkload" | did you mean "workload"?)"},
         {R"("mesh": {"axes": {"tp": 2}, "device": 2})", R"(did you mean "devices"?)"},
+        {R"("mesh": {"axes": {"tp": 2}}, "backend": {"moe_token_dispatcher_type": "all2all"})",
+         R"(did you mean "alltoall"?)"},
+        {R"("mesh": {"axes": {"tp": 2}}, "backend": {"moe_use_grouped_gemm": 1})",
+         "SP1005 job.json:4:65 backend.moe_use_grouped_gemm must be true or false, not 1"},
         {R"("mesh": {"axes": {"tp": true}})", "SP1005 job.json:4:25 mesh.axes.tp must be an integer, not true"},
         {R"("mesh": {"axes": {"tp": "2"}})", R"(mesh.axes.tp must be an integer, not "2")"},
         {R"("mesh": {"axes": {"tp": 2.5}})", "mesh.axes.tp must be an integer, not 2.5"},

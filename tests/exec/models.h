@@ -105,7 +105,41 @@ inline model::ModelSpec tiny_granitemoe() {
         "torch_dtype": "float32"})");
 }
 
+/// Sinks, alternating windows, biases everywhere, stacked experts with interleaved columns and a clamped activation.
+inline model::ModelSpec tiny_gpt_oss() {
+    return model_of(R"({"model_type": "gpt_oss", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "head_dim": 8, "intermediate_size": 16, "vocab_size": 64, "num_local_experts": 8,
+        "num_experts_per_tok": 3, "sliding_window": 4, "swiglu_limit": 0.5, "max_position_embeddings": 64,
+        "rope_scaling": null, "torch_dtype": "float32"})");
+}
+
+/// LayerNorms without bias, clipped [q | k | v], experts flat in three tensors.
+inline model::ModelSpec tiny_dbrx() {
+    return model_of(R"({"model_type": "dbrx", "d_model": 32, "n_layers": 2, "n_heads": 8, "max_seq_len": 64,
+        "vocab_size": 64, "attn_config": {"clip_qkv": 0.5, "kv_n_heads": 4, "rope_theta": 10000},
+        "ffn_config": {"ffn_hidden_size": 16, "moe_num_experts": 8, "moe_top_k": 3}, "torch_dtype": "float32"})");
+}
+
+/// Chunks, layers without positions with tempered queries, norms after the rotation, one expert with a scaled input
+/// beside a shared one, a dense layer.
+inline model::ModelSpec tiny_llama4() {
+    return model_of(R"({"model_type": "llama4_text", "hidden_size": 32, "num_hidden_layers": 4,
+        "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 8, "intermediate_size": 16,
+        "intermediate_size_mlp": 48, "interleave_moe_layer_step": 2, "num_local_experts": 8, "num_experts_per_tok": 1,
+        "attention_chunk_size": 4, "no_rope_layers": [1, 0, 0, 1], "floor_scale": 2, "use_qk_norm": true,
+        "vocab_size": 64, "max_position_embeddings": 64, "rope_scaling": null, "torch_dtype": "float32"})");
+}
+
 inline model::ModelSpec tiny_model(const std::string& family) {
+    if (family == "gpt_oss") {
+        return tiny_gpt_oss();
+    }
+    if (family == "dbrx") {
+        return tiny_dbrx();
+    }
+    if (family == "llama4") {
+        return tiny_llama4();
+    }
     if (family == "gpt2") {
         return tiny_gpt2();
     }

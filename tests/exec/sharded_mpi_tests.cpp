@@ -28,6 +28,8 @@ plan::Job job_of(const test::ShardedCase& c) {
     job.options.indivisible = c.pad ? plan::Indivisible::pad : plan::Indivisible::strict;
     job.provider = c.provider;
     job.options.kv_heads = c.kv_heads;
+    job.dispatcher = c.dispatcher;
+    job.experts.use_grouped_gemm = c.grouped;
     for (const auto& [field, axes] : c.axes) {
         job.partition_axis.set(field, axes, "/partition_axis/" + field);
     }
@@ -39,8 +41,9 @@ std::string text_of(const exec::RunReport& report) {
         fmt::format("max |a-b| {:.3g}, relative rms {:.3g}, rms {:.3g}\n", report.comparison.max_absolute,
                     report.comparison.relative_rms, report.comparison.reference_rms);
     for (const exec::TrafficCount& row : report.traffic) {
-        text += fmt::format("{}: {} calls for {}, {} bytes for {}\n", mesh::to_string(row.kind), row.counted_calls,
-                            row.predicted_calls, row.counted_bytes, row.predicted_bytes);
+        text += fmt::format("{}: {} calls for {}, {} bytes for {}, most {}, routed {}\n", mesh::to_string(row.kind),
+                            row.counted_calls, row.predicted_calls, row.counted_bytes, row.predicted_bytes,
+                            row.most_bytes.value_or(-1), row.routed_bytes.value_or(-1));
     }
     for (const exec::MemoryCount& row : report.memory) {
         text += fmt::format("{}: {} .. {} bytes for {}\n", exec::to_string(row.category), row.lowest, row.highest,
@@ -69,9 +72,17 @@ TEST_CASE("sharded runs equal the unsharded model, bytes and memory equal the pl
         const plan::Plan reference = test::reference_of(job, exec::tokens_needed(plan, options));
         const exec::RunReport report = exec::run_and_verify(plan, reference, world, options);
         CHECK_MESSAGE(report.passed, c.name() << "\n" << text_of(report));
+        bool sends = false;
         for (const exec::TrafficCount& row : report.traffic) {
             CHECK_MESSAGE(row.equal(), c.name());
+            const bool rows = row.kind == mesh::CollectiveKind::all_to_all_v;
+            sends = sends || rows;
+            CHECK_MESSAGE(row.most_bytes.has_value() == rows, c.name());
+            if (rows && world.rank() == 0) {
+                CHECK_MESSAGE(row.routed_bytes.has_value() == (c.dtype == tensor::DType::f32), c.name());
+            }
         }
+        CHECK_MESSAGE((sends || c.dispatcher != plan::TokenDispatcher::all_to_all), c.name());
         for (const exec::MemoryCount& row : report.memory) {
             CHECK_MESSAGE(row.equal(), c.name());
         }

@@ -19,7 +19,8 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 bool sees(const AttentionParams& params, std::size_t b, std::int64_t query, std::int64_t key) {
     const std::int64_t p = params.q_start[b] + query;
     const std::int64_t c = params.k_start + key;
-    return c < params.k_valid[b] && (!params.causal || c <= p) && (params.window == 0 || c > p - params.window);
+    return c < params.k_valid[b] && (!params.causal || c <= p) && (params.window == 0 || c > p - params.window) &&
+           (params.chunk == 0 || c >= p - p % params.chunk);
 }
 
 /// Straight from the definition, in double.
@@ -34,7 +35,8 @@ Tensor naive_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
         const std::int64_t h = row % heads;
         const std::int64_t g = (params.q_head_start + h) / params.queries_per_kv - params.kv_head_start;
         std::vector<double> weights;
-        double total = 0.0;
+        const bool sinks = !params.sinks.empty();
+        double total = sinks ? std::exp(static_cast<double>(params.sinks[static_cast<std::size_t>(h)])) : 0.0;
         for (std::int64_t j = 0; j < k.shape()[1]; ++j) {
             double score = 0.0;
             for (std::int64_t i = 0; i < d; ++i) {
@@ -83,6 +85,8 @@ std::vector<Case> cases() {
         {"soft cap", 5, 5, 1, 1, 20, 0, 0, 5, {}},
         {"second shard of keys", 20, 10, 2, 2, 4, 0, 10, 18, {}},
         {"heads 3..6 of 8 over kv heads 1..3 of 4", 4, 4, 4, 3, 4, 0, 0, 4, {}},
+        {"chunks", 80, 90, 2, 1, 4, 10, 0, 90, {}},
+        {"decode at the start of a chunk", 1, 90, 2, 1, 4, 60, 0, 61, {}},
         {"no keys", 3, 0, 1, 1, 4, 0, 0, 3, {}},
         {"no queries", 0, 3, 1, 1, 4, 0, 0, 3, {}},
     };
@@ -92,6 +96,8 @@ std::vector<Case> cases() {
     all[6].params.softcap = 1.5F;
     all[8].params.q_head_start = 3;
     all[8].params.kv_head_start = 1;
+    all[9].params.chunk = 13;
+    all[10].params.chunk = 20;
     for (Case& row : all) {
         row.params.queries_per_kv = row.heads / row.kv_heads;
         row.params.scale = 0.5F;
@@ -164,6 +170,7 @@ TEST_CASE("attention never reads the cache behind its valid part") {
 Tensor merged_attention(const Kernels& kernels, const Tensor& q, const Tensor& k, const Tensor& v,
                         AttentionParams params, const std::vector<std::int64_t>& cuts) {
     const tensor::Shape rows(q.shape().begin(), q.shape().end() - 1);
+    const std::span<const float> sinks = params.sinks;
     std::vector<Tensor> outputs, maxima, sums;
     Tensor m_global(rows), l_global(rows), y(q.shape());
     for (std::int64_t i = 0; i < m_global.count(); ++i) {
@@ -172,6 +179,7 @@ Tensor merged_attention(const Kernels& kernels, const Tensor& q, const Tensor& k
     for (std::size_t part = 0; part + 1 < cuts.size(); ++part) {
         Tensor o(q.shape()), m(rows), l(rows);
         params.k_start = cuts[part];
+        params.sinks = part == 0 ? sinks : std::span<const float>{};
         const base::Interval range{cuts[part], cuts[part + 1]};
         kernels.attention_partial(q, test::slice(k, 1, range), test::slice(v, 1, range), params, o, m, l);
         for (std::int64_t i = 0; i < m.count(); ++i) {
@@ -192,6 +200,25 @@ Tensor merged_attention(const Kernels& kernels, const Tensor& q, const Tensor& k
     return y;
 }
 
+TEST_CASE("a sink takes part in the softmax and has no value; of cut keys the first part has it") {
+    const auto kernels = make_kernels(KernelSet::reference);
+    const std::array<float, 4> sinks = {0.5F, -20.0F, 20.0F, -1.0F};
+    const std::array<std::int64_t, 2> q_start = {0, 1};
+    const std::array<std::int64_t, 2> k_valid = {9, 12};
+    AttentionParams params{.scale = 0.5F, .q_start = q_start, .k_valid = k_valid, .queries_per_kv = 2, .sinks = sinks};
+    const Tensor q = test::random_tensor(1, {2, 9, 4, 4});
+    const Tensor k = test::random_tensor(2, {2, 12, 2, 4});
+    Tensor y(q.shape());
+    kernels->attention(q, k, k, params, y);
+    const Tensor expected = naive_attention(q, k, k, params);
+    CHECK(test::difference(y, expected, 1e-5) == "");
+    for (const std::int64_t cut : {0, 1, 5, 12}) {
+        CHECK(test::difference(merged_attention(*kernels, q, k, k, params, {0, cut, 12}), expected, 1e-5) == "");
+    }
+    params.sinks = std::span(sinks).first(3);
+    CHECK_THROWS_AS(kernels->attention(q, k, k, params, y), std::invalid_argument);
+}
+
 TEST_CASE("partial attention over any cut of the keys, merged, is the whole attention") {
     const auto kernels = make_kernels(KernelSet::reference);
     CHECK(rc::check([&] {
@@ -205,6 +232,7 @@ TEST_CASE("partial attention over any cut of the keys, merged, is the whole atte
         params.causal = *rc::gen::arbitrary<bool>();
         params.softcap = *rc::gen::element(0.0F, 2.0F);
         params.window = *rc::gen::element<std::int64_t>(0, 1, 30);
+        params.chunk = *rc::gen::element<std::int64_t>(0, 0, 1, 25);
         const auto first = *rc::gen::inRange<std::int64_t>(0, sk + 1);
         const auto second = *rc::gen::inRange<std::int64_t>(first, sk + 1);
         const Tensor q = test::random_tensor(1, {1, sq, group * kv_heads, 6});

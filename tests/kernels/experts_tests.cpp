@@ -108,6 +108,10 @@ struct Weights {
     Tensor gate, up, down;
 };
 
+kernels::ExpertWeights of(const Weights& w) {
+    return {w.gate, w.up, w.down, {}, {}, {}};
+}
+
 double silu(double x) {
     return x / (1.0 + std::exp(-x));
 }
@@ -200,7 +204,7 @@ TEST_CASE("experts equal the sum over all of them, token by token") {
                 }
                 return values;
             }());
-            kernels->experts(x, shaped, w.gate, w.up, w.down, kernels::Activation::silu, y);
+            kernels->experts(x, shaped, of(w), {}, y);
             const Tensor expected = naive_experts(x, routing, w);
             Tensor flat({12, 7});
             for (std::int64_t i = 0; i < flat.count(); ++i) {
@@ -212,19 +216,112 @@ TEST_CASE("experts equal the sum over all of them, token by token") {
     }
 }
 
+namespace {
+
+/// [X, in, out] of [X, out, in].
+Tensor turned(const Tensor& w) {
+    const tensor::Shape& s = w.shape();
+    Tensor result({s[0], s[2], s[1]}, w.view().dtype);
+    for (std::int64_t i = 0; i < w.count(); ++i) {
+        const std::int64_t matrix = i / (s[1] * s[2]);
+        result.set((matrix * s[2] + i % s[2]) * s[1] + i / s[2] % s[1], w[i]);
+    }
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("grouped and transposed experts are those computed one by one, to the bit with the same activation") {
+    for (const auto set : {kernels::KernelSet::reference, kernels::KernelSet::onednn}) {
+        const auto kernels = kernels::make_kernels(set);
+        for (const DType dtype : {DType::f32, DType::bf16}) {
+            const Weights w = weights(5, 70, 8, 50, dtype);
+            const Tensor x = test::random_tensor(5, {90, 8}, dtype);
+            const Tensor routing = routing_of(90, 5, 2);
+            Tensor expected({90, 50}, dtype), grouped({90, 50}, dtype), flipped({90, 50}, dtype);
+            reference->experts(x, routing, of(w), {}, expected);
+            kernels->experts(x, routing, of(w), {.grouped = true}, grouped);
+            const double bound = set == kernels::KernelSet::reference ? 0.0 : test::tolerance(dtype);
+            CHECK(test::difference(grouped, expected, bound) == "");
+            const Tensor gate = turned(w.gate), up = turned(w.up), down = turned(w.down);
+            const auto in_out = kernels::WeightOrder::in_out;
+            kernels->experts(x, routing, {gate, up, down, {}, {}, {}},
+                             {.gate_up_order = in_out, .down_order = in_out, .grouped = true}, flipped);
+            CHECK(test::difference(flipped, expected, bound) == "");
+        }
+    }
+}
+
+TEST_CASE("a grouped product is that of each group") {
+    const Tensor w = test::random_tensor(1, {3, 50, 9});
+    const Tensor x = test::random_tensor(2, {130, 9});
+    const std::vector<std::int64_t> first_rows = {0, 70, 70, 130};
+    Tensor y({130, 50});
+    reference->grouped_matmul(x, w, kernels::WeightOrder::out_in, first_rows, y);
+    for (std::int64_t g = 0; g < 3; ++g) {
+        const base::Interval rows{first_rows[static_cast<std::size_t>(g)], first_rows[static_cast<std::size_t>(g) + 1]};
+        Tensor weight({50, 9});
+        for (std::int64_t i = 0; i < weight.count(); ++i) {
+            weight.set(i, w[g * weight.count() + i]);
+        }
+        Tensor part({rows.size(), 50});
+        reference->matmul_plain(slice(x, 0, rows), weight, kernels::WeightOrder::out_in, part);
+        CHECK(slice(y, 0, rows) == part);
+    }
+    for (const std::vector<std::int64_t>& wrong :
+         {std::vector<std::int64_t>{0, 70, 130}, {0, 70, 60, 130}, {0, 1, 2, 3}, {1, 2, 3, 130}}) {
+        CHECK_THROWS(reference->grouped_matmul(x, w, kernels::WeightOrder::out_in, wrong, y));
+    }
+}
+
+TEST_CASE("biases, the clamped activation and scaled inputs of experts, by hand") {
+    // One expert, one input, one inner value: gate 2 x + 1, up 3 x - 1, down 0.5 a + 4.
+    const Tensor gate({1, 1, 1}, {2}), up({1, 1, 1}, {3}), down({1, 1, 1}, {0.5F});
+    const Tensor gate_bias({1, 1}, {1}), up_bias({1, 1}, {-1}), down_bias({1, 1}, {4});
+    const auto run = [&](float x, float weight, const kernels::ExpertParams& params, bool biased) {
+        kernels::ExpertWeights w{gate, up, down, {}, {}, {}};
+        if (biased) {
+            w.gate_bias = gate_bias;
+            w.up_bias = up_bias;
+            w.down_bias = down_bias;
+        }
+        Tensor y({1, 1});
+        reference->experts(Tensor({1, 1}, {x}), Tensor({1, 1}, {weight}), w, params, y);
+        return y[0];
+    };
+    const auto sigmoid = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
+    CHECK(run(1.0F, 0.5F, {}, true) == doctest::Approx(0.5 * (0.5 * silu(3.0) * 2.0 + 4.0)));
+    CHECK(run(1.0F, 0.5F, {.scale_input = true}, false) == doctest::Approx(0.5 * silu(1.0) * 1.5));
+    // gate 3, up 2, then gate min(7, 6.5) and up min(8, 6.5), then gate -5 and up max(-10, -6.5).
+    CHECK(run(1.0F, 1.0F, {.swiglu_limit = 7.0F}, true) ==
+          doctest::Approx(0.5 * 3.0 * sigmoid(1.702 * 3.0) * 3.0 + 4.0));
+    CHECK(run(3.0F, 1.0F, {.swiglu_limit = 6.5F}, true) ==
+          doctest::Approx(0.5 * 6.5 * sigmoid(1.702 * 6.5) * 7.5 + 4.0));
+    CHECK(run(-3.0F, 1.0F, {.swiglu_limit = 6.5F}, true) ==
+          doctest::Approx(0.5 * -5.0 * sigmoid(1.702 * -5.0) * -5.5 + 4.0));
+}
+
+TEST_CASE("rows times the factor of their token") {
+    Tensor y({2, 2, 2});
+    const std::vector<float> factors = {1.0F, 2.0F, 0.5F, -1.0F};
+    reference->scale_rows(Tensor({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), factors, y);
+    CHECK(y == Tensor({2, 2, 2}, {1, 2, 6, 8, 2.5F, 3, -7, -8}));
+    CHECK_THROWS(reference->scale_rows(Tensor({3, 1}), factors, y));
+}
+
 TEST_CASE("experts and their inner dimension may be cut: the parts add up") {
     const Weights w = weights(4, 6, 8, 8, DType::f32);
     const Tensor x = test::random_tensor(5, {10, 8});
     const Tensor routing = routing_of(10, 4, 2);
     Tensor whole({10, 8});
-    reference->experts(x, routing, w.gate, w.up, w.down, kernels::Activation::silu, whole);
+    reference->experts(x, routing, of(w), {}, whole);
     Tensor sum({10, 8});
     for (const base::Interval e : {base::Interval{0, 1}, base::Interval{1, 4}}) {
         for (const base::Interval f : {base::Interval{0, 2}, base::Interval{2, 6}}) {
             const auto cut = [&](const Tensor& t, std::size_t dim) { return slice(slice(t, 0, e), dim, f); };
             Tensor part({10, 8});
-            reference->experts(x, slice(routing, 1, e), cut(w.gate, 1), cut(w.up, 1), cut(w.down, 2),
-                               kernels::Activation::silu, part);
+            reference->experts(x, slice(routing, 1, e), {cut(w.gate, 1), cut(w.up, 1), cut(w.down, 2), {}, {}, {}}, {},
+                               part);
             reference->add(sum, part, sum);
         }
     }
@@ -234,16 +331,14 @@ TEST_CASE("experts and their inner dimension may be cut: the parts add up") {
 TEST_CASE("an expert without tokens, no expert and no token") {
     const Weights w = weights(2, 3, 4, 4, DType::f32);
     Tensor y({2, 4}, std::vector<float>(8, -1.0F));
-    reference->experts(test::random_tensor(5, {2, 4}), Tensor({2, 2}), w.gate, w.up, w.down, kernels::Activation::silu,
-                       y);
+    reference->experts(test::random_tensor(5, {2, 4}), Tensor({2, 2}), of(w), {}, y);
     CHECK(y == Tensor({2, 4}));
     const Weights none = weights(0, 3, 4, 4, DType::f32);
     Tensor z({2, 4}, std::vector<float>(8, -1.0F));
-    reference->experts(test::random_tensor(5, {2, 4}), Tensor({2, 0}), none.gate, none.up, none.down,
-                       kernels::Activation::silu, z);
+    reference->experts(test::random_tensor(5, {2, 4}), Tensor({2, 0}), of(none), {}, z);
     CHECK(z == Tensor({2, 4}));
     Tensor empty({0, 4});
-    reference->experts(Tensor({0, 4}), Tensor({0, 2}), w.gate, w.up, w.down, kernels::Activation::silu, empty);
+    reference->experts(Tensor({0, 4}), Tensor({0, 2}), of(w), {}, empty);
 }
 
 TEST_CASE("rows times the sigmoid of their gate") {
@@ -255,10 +350,8 @@ TEST_CASE("rows times the sigmoid of their gate") {
 TEST_CASE("wrong shapes and impossible choices are refused") {
     const Weights w = weights(2, 3, 4, 4, DType::f32);
     Tensor y({2, 4});
-    CHECK_THROWS(
-        reference->experts(Tensor({2, 5}), Tensor({2, 2}), w.gate, w.up, w.down, kernels::Activation::silu, y));
-    CHECK_THROWS(
-        reference->experts(Tensor({2, 4}), Tensor({2, 3}), w.gate, w.up, w.down, kernels::Activation::silu, y));
+    CHECK_THROWS(reference->experts(Tensor({2, 5}), Tensor({2, 2}), of(w), {}, y));
+    CHECK_THROWS(reference->experts(Tensor({2, 4}), Tensor({2, 3}), of(w), {}, y));
     CHECK_THROWS(route({1, 2}, {.top_k = 3}));
     CHECK_THROWS(route({1, 2, 3}, {.groups = 2}));
     CHECK_THROWS(route({1, 2, 3, 4}, {.top_k = 3, .groups = 2}));

@@ -14,7 +14,7 @@ using Kind = CollectiveKind;
 namespace {
 
 constexpr Kind all_kinds[] = {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_reduce_max,
-                              Kind::all_to_all, Kind::permute,        Kind::slice};
+                              Kind::all_to_all, Kind::all_to_all_v,   Kind::permute,    Kind::slice};
 
 }  // namespace
 
@@ -35,6 +35,7 @@ TEST_CASE("bytes on the wire of a group of 4 with 1200 bytes on each rank") {
         CHECK(group_wire_bytes(row.kind, 4, 1200) == row.bytes);
     }
     CHECK(group_wire_bytes(Kind::permute, 4, 1200, 3) == 3600);
+    CHECK(group_wire_bytes(Kind::all_to_all_v, 4, 256, 17) == 17 * 256);  // 17 rows leave their rank
 }
 
 TEST_CASE("a group of one sends nothing") {
@@ -71,6 +72,7 @@ TEST_CASE("staging of a group of 4, elements of 4 bytes") {
         {Kind::all_reduce, 160, 160, 160},  {Kind::all_reduce, 40, 40, 48},  // 10 elements in 4 chunks of 3
         {Kind::all_reduce, 4, 4, 16},                                        // fewer elements than ranks
         {Kind::all_reduce_max, 40, 40, 48}, {Kind::permute, 160, 160, 0},         {Kind::slice, 160, 40, 0},
+        {Kind::all_to_all_v, 160, 320, 0},
     };
     for (const Row& row : rows) {
         CAPTURE(to_string(row.kind));

@@ -1,6 +1,7 @@
 // Mixtures of experts: what configs say, the ops of a layer, the factors of the ops, the parts of the parameters.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -40,8 +41,8 @@ const Row family_rows[] = {
      [](M m) { return m.attention.qk_norm == QkNorm::full && m.attention.qkv_clip == 8.0 && m.moe.experts == 64; }},
     {R"({"model_type": "granitemoe", "logits_scaling": 4})",
      [](M m) {
-         return m.moe.stacked && m.moe.routing.score == RouterScore::top_softmax && m.logit_scale == 0.25 &&
-                m.moe.shared_intermediate == 0;
+         return m.moe.storage == ExpertStorage::rows && m.moe.routing.score == RouterScore::top_softmax &&
+                m.logit_scale == 0.25 && m.moe.shared_intermediate == 0;
      }},
     {R"({"model_type": "granitemoeshared", "shared_intermediate_size": 32})",
      [](M m) { return m.moe.shared_intermediate == 32 && m.moe.shared_fused && !m.moe.shared_gate; }},
@@ -49,6 +50,43 @@ const Row family_rows[] = {
      [](M m) {
          return m.moe.routing.score == RouterScore::sparse_mixer && m.moe.routing.jitter == 0.02 && m.lm_head_bias &&
                 m.norm.kind == NormKind::layer && m.norm.has_bias;
+     }},
+    {R"({"model_type": "gpt_oss", "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 8})",
+     [](M m) {
+         return m.moe.bias && m.moe.router_bias && m.moe.swiglu_limit == 7.0 && m.attention.sinks &&
+                m.attention.out_bias && m.moe.storage == ExpertStorage::interleaved &&
+                m.layers[0].sliding_window == 8 && m.layers[1].sliding_window == 0 &&
+                m.moe.routing.score == RouterScore::top_softmax;
+     }},
+    {R"({"model_type": "dbrx", "attn_config": {"kv_n_heads": 2, "clip_qkv": 8, "rope_theta": 5e5},
+         "ffn_config": {"ffn_hidden_size": 64, "moe_num_experts": 16, "moe_top_k": 4}})",
+     [](M m) {
+         return m.attention.kv_heads == 2 && m.attention.qkv_clip == 8.0 && m.moe.intermediate == 64 &&
+                m.moe.experts == 16 && m.moe.routing.top_k == 4 && m.moe.routing.normalise &&
+                m.norm.kind == NormKind::layer && !m.norm.has_bias && m.moe.storage == ExpertStorage::flat &&
+                m.attention.storage == QkvStorage::concatenated && m.layers[3].moe;
+     }},
+    {R"({"model_type": "dbrx", "ffn_config": "=null"})",
+     [](M m) { return m.attention.kv_heads == 1 && m.moe.experts == 4 && m.moe.intermediate == 3584; }},
+    {R"({"model_type": "llama4_text", "intermediate_size_mlp": 200, "interleave_moe_layer_step": 2})",
+     [](M m) {
+         return !m.layers[0].moe && m.layers[1].moe && m.mlp.intermediate == 200 && m.moe.intermediate == 112 &&
+                m.moe.shared_intermediate == 112 && m.moe.routing.scale_input && m.layers[2].chunk == 8192 &&
+                m.layers[2].rope && m.layers[3].chunk == 0 && !m.layers[3].rope && m.attention.qk_norm == QkNorm::l2 &&
+                m.attention.temperature_scale == 0.1 && m.attention.rope.interleaved;
+     }},
+    {R"({"model_type": "llama4_text", "no_rope_layers": [0, 1, 1, 0], "moe_layers": [2], "use_qk_norm": false,
+         "attn_temperature_tuning": 0, "attention_chunk_size": 16})",
+     [](M m) {
+         return !m.layers[0].rope && m.layers[1].rope && m.layers[2].moe && !m.layers[1].moe &&
+                m.layers[1].chunk == 16 && m.layers[0].chunk == 0 && m.attention.qk_norm == QkNorm::none &&
+                m.attention.temperature_scale == 0.0;
+     }},
+    {R"({"model_type": "minimax_m2", "head_dim": 16, "rotary_dim": 8, "num_local_experts": 8, "num_experts_per_tok": 2})",
+     [](M m) {
+         return m.attention.qk_norm == QkNorm::full && m.attention.rope.rotary_dim == 8 && m.moe.routing.normalise &&
+                m.moe.routing.correction_bias && m.moe.routing.score == RouterScore::sigmoid && m.moe.experts == 8 &&
+                m.names.router_correction.ends_with("block_sparse_moe.e_score_correction_bias");
      }},
     {R"({"model_type": "glm4_moe", "first_k_dense_replace": 3, "n_shared_experts": 2, "moe_intermediate_size": 16,
          "n_group": 4, "topk_group": 2, "routed_scaling_factor": 2.5})",
@@ -75,6 +113,16 @@ TEST_CASE("contradictions in the configs of experts") {
     const Error errors[] = {
         {R"({"model_type": "mixtral", "num_experts_per_tok": 9})", "SP2003", "/num_experts_per_tok"},
         {R"({"model_type": "mixtral", "num_local_experts": 0})", "SP1006", "/num_local_experts"},
+        {R"({"model_type": "dbrx", "attn_config": {"kv_n_heads": 3}})", "SP2003", "/attn_config/kv_n_heads"},
+        {R"({"model_type": "dbrx", "attn_config": 3})", "SP1005", "/attn_config"},
+        {R"({"model_type": "dbrx", "ffn_config": {"moe_top_k": 5}})", "SP2003", "/ffn_config/moe_top_k"},
+        {R"({"model_type": "dbrx", "ffn_config": {"moe_normalize_expert_weights": 2}})", "SP2002",
+         "/ffn_config/moe_normalize_expert_weights"},
+        {R"({"model_type": "dbrx", "ffn_config": {"ffn_act_fn": "silu"}})", "SP1005", "/ffn_config/ffn_act_fn"},
+        {R"({"model_type": "minimax_m2", "attn_type_list": [1, 0, 1, 1]})", "SP2002", "/attn_type_list"},
+        {R"({"model_type": "llama4_text", "no_rope_layers": [1]})", "SP2003", "/no_rope_layers"},
+        {R"({"model_type": "llama4_text", "moe_layers": [7]})", "SP1006", "/moe_layers"},
+        {R"({"model_type": "gpt_oss", "num_experts_per_tok": 129})", "SP2003", "/num_experts_per_tok"},
         {R"({"model_type": "qwen2_moe", "mlp_only_layers": [4]})", "SP1006", "/mlp_only_layers"},
         {R"({"model_type": "qwen2_moe", "mlp_only_layers": 4})", "SP1005", "/mlp_only_layers"},
         {R"({"model_type": "glm4_moe", "n_group": 3})", "SP2003", "/n_group"},
@@ -197,6 +245,49 @@ TEST_CASE("parameters of experts and their parts in the checkpoint") {
     CHECK(up.view == FusedView{1, 1, 224, 112, 112});
     CHECK(stored_parts(up).size() == 1);
     CHECK(find(graph, "mlp.gate.weight", "").kind == ParameterKind::replicated_linear);
+}
+
+TEST_CASE("experts stored by columns, in turn and flat") {
+    struct Stored {
+        const char* changes;
+        const char* name;
+        const char* part;
+        tensor::Shape shape;
+        tensor::Shape stored;
+        FusedView view;
+    };
+    const char* const oss = R"({"model_type": "gpt_oss", "num_local_experts": 4})";
+    const char* const llama = R"({"model_type": "llama4_text", "num_local_experts": 4})";
+    const char* const dbrx = R"({"model_type": "dbrx", "ffn_config": {"ffn_hidden_size": 112}})";
+    const Stored rows[] = {
+        {oss, "experts.gate_up_proj", "gate", {4, 48, 112}, {4, 48, 224}, {2, 112, 2, 0, 1}},
+        {oss, "experts.gate_up_proj", "up", {4, 48, 112}, {4, 48, 224}, {2, 112, 2, 1, 1}},
+        {oss, "experts.gate_up_proj_bias", "up", {4, 112}, {4, 224}, {1, 112, 2, 1, 1}},
+        {oss, "experts.down_proj", "", {4, 112, 48}, {4, 112, 48}, {}},
+        {oss, "experts.down_proj_bias", "", {4, 48}, {4, 48}, {}},
+        {oss, "self_attn.sinks", "", {4}, {4}, {}},
+        {llama, "experts.gate_up_proj", "up", {4, 48, 112}, {4, 48, 224}, {2, 1, 224, 112, 112}},
+        {llama, "experts.down_proj", "", {4, 112, 48}, {4, 112, 48}, {}},
+        {dbrx, "experts.mlp.v1", "", {4, 112, 48}, {448, 48}, {}},
+        {dbrx, "experts.mlp.w2", "", {4, 112, 48}, {448, 48}, {}},
+    };
+    for (const Stored& row : rows) {
+        CAPTURE(std::string(row.changes));
+        CAPTURE(std::string(row.name));
+        const Graph graph = build_graph(small_model(row.changes), Workload{});
+        const auto found = std::find_if(graph.parameters.begin(), graph.parameters.end(), [&](const Parameter& p) {
+            return p.name.ends_with(row.name) && p.part == row.part;
+        });
+        REQUIRE(found != graph.parameters.end());
+        CHECK(found->shape == row.shape);
+        CHECK(found->stored_shape == row.stored);
+        CHECK(found->view == row.view);
+    }
+    const Graph graph = build_graph(small_model(oss), Workload{});
+    CHECK(text_of(rule_of(op_of(graph.blocks[2], "experts"), graph.blocks[2])) ==
+          "bse,bsx,xef,xef,xfo,xf,xf,xo->bso sums:xf whole:e");
+    CHECK(text_of(rule_of(op_of(graph.blocks[2], "attention"), graph.blocks[2])) ==
+          "bshd,bthd,bthd,h->bshd sums: whole:d");
 }
 
 }  // namespace

@@ -61,6 +61,30 @@ TEST_CASE("experts are not gathered, however many tokens there are") {
     }
 }
 
+TEST_CASE("sinks lie with their heads, biases with their experts, transposed weights as their dimensions say") {
+    const char* const gpt_oss = R"("model_type": "gpt_oss", "hidden_size": 64, "num_attention_heads": 8,
+        "num_hidden_layers": 1, "num_key_value_heads": 4, "head_dim": 8, "intermediate_size": 32,
+        "num_local_experts": 8, "num_experts_per_tok": 2, "rope_scaling": null)";
+    const Plan plan = plan_of(JobText{.mesh = R"("ep": 2, "tp": 2, "fsdp": 2)",
+                                      .axes = R"("hidden_state_axis": null, "batch_axis": "fsdp")",
+                                      .model = gpt_oss});
+    CHECK(spec(plan, "self_attn.sinks") == "P('tp',)");
+    CHECK(spec(plan, "experts.gate_up_proj") == "P('ep','fsdp','tp')");
+    CHECK(spec(plan, "experts.gate_up_proj_bias") == "P('ep','tp')");
+    CHECK(spec(plan, "experts.down_proj") == "P('ep','tp','fsdp')");
+    CHECK(spec(plan, "experts.down_proj_bias") == "P('ep',None)");
+    CHECK(spec(plan, "mlp.router.bias") == "P(None,)");
+    CHECK(test::contains(moves(block_of(plan, "layer.sliding.moe")), "all-reduce ep,tp experts.out"));
+}
+
+TEST_CASE("a shared expert is cut by its own size") {
+    const char* const qwen = R"("model_type": "qwen2_moe", "hidden_size": 64, "num_attention_heads": 8,
+        "num_hidden_layers": 1, "num_key_value_heads": 4, "intermediate_size": 96, "moe_intermediate_size": 32,
+        "num_experts": 8, "num_experts_per_tok": 2, "shared_expert_intermediate_size": 44)";
+    const auto planned = test::try_plan(JobText{.mesh = R"("tp": 8)", .model = qwen});
+    CHECK(planned.first("SP4003").message.find("intermediate_size 44 is not a multiple") != std::string::npos);
+}
+
 TEST_CASE("rules are for the stack of experts") {
     const char* const rules = R"([["experts.0.w[13]", ["x", null, "y"]], ["w2", [null, ["x", "y"]]], [".*", []]])";
     const Plan plan = plan_of(

@@ -18,24 +18,24 @@ namespace shardplan::test {
 /// A llama of two layers: hidden 64, 8 heads, 4 kv heads of 8, intermediate 96, vocabulary 128; two sequences of 16
 /// tokens in f32. So few tokens that no weight is cheaper to move than the activations.
 struct JobText {
-    std::string mesh;           ///< "tp": 4
-    std::string axes = {};      ///< fields of PartitionAxis
-    std::string workload = {};  ///< fields, instead of the above
-    std::string options = {};   ///< fields
-    std::string backend = "local";
+    std::string mesh;               ///< "tp": 4
+    std::string axes = {};          ///< fields of PartitionAxis
+    std::string workload = {};      ///< fields, instead of the above
+    std::string options = {};       ///< fields
+    std::string backend = "local";  ///< a provider, or the whole object
     std::string rules = "\"derived\"";
     std::string model = {};  ///< fields that replace others
 
     std::string json() const {
         return fmt::format(
             R"({{"model": {{"vocab_size": 128, "torch_dtype": "float32", "max_position_embeddings": 8192, {}}},
-                "mesh": {{"axes": {{{}}}}}, "partition_axis": {{{}}}, "backend": "{}", "partition_rules": {},
+                "mesh": {{"axes": {{{}}}}}, "partition_axis": {{{}}}, "backend": {}, "partition_rules": {},
                 "options": {{{}}}, "workload": {{"dtype": "f32", {}}}}})",
             model.empty() ? R"("model_type": "llama", "hidden_size": 64, "num_attention_heads": 8,
                 "num_hidden_layers": 2, "num_key_value_heads": 4, "intermediate_size": 96,
                 "tie_word_embeddings": false)"
                           : model,
-            mesh, axes, backend, rules, options,
+            mesh, axes, backend.starts_with('{') ? backend : fmt::format("\"{}\"", backend), rules, options,
             workload.empty() ? R"("batch_size": 2, "sequence_length": 16)" : workload);
     }
 };

@@ -27,9 +27,9 @@ public:
         const std::string rules = one_in(4) ? draw_rules() : R"("derived")";
         return fmt::format(
             R"({{"model": {}, "mesh": {{"axes": {{{}}}}}, "partition_axis": {{{}}}, "partition_rules": {}, )"
-            R"("backend": "{}", "workload": {}, "options": {{"indivisible": "{}", "kv_heads": "{}"}}}})",
-            model, mesh_, fields, rules, pick({"auto", "auto", "local", "fused", "inference"}), workload,
-            pick({"strict", "drop"}), pick({"replicate", "split"}));
+            R"("backend": {}, "workload": {}, "options": {{"indivisible": "{}", "kv_heads": "{}"}}}})",
+            model, mesh_, fields, rules, draw_backend(), workload, pick({"strict", "drop"}),
+            pick({"replicate", "split"}));
     }
 
     bool one_in(std::int64_t n) { return random_.below(n) == 0; }
@@ -68,6 +68,36 @@ private:
         }
     }
 
+    std::string draw_backend() {
+        const std::string provider = pick({"auto", "auto", "local", "fused", "inference"});
+        const std::string grouped =
+            pick({"", R"(, "moe_use_grouped_gemm": true)", R"(, "moe_use_grouped_gemm": false)"});
+        return fmt::format(R"({{"provider": "{}", "moe_token_dispatcher_type": "{}"{}}})", provider,
+                           pick({"auto", "allgather", "alltoall", "alltoall"}), grouped);
+    }
+
+    /// Mixtures of experts, of every way to store, weigh and bias them.
+    std::string draw_expert_model(const std::string& common, const std::string& kv, std::int64_t head_dim) {
+        has_experts_ = true;
+        const std::string experts =
+            fmt::format(R"("intermediate_size": {}, "num_local_experts": {}, "num_experts_per_tok": {})",
+                        pick_size({8, 16, 24}), pick_size({4, 8, 8, 12}), pick_size({1, 2, 3}));
+        const std::string head = fmt::format(R"("head_dim": {}, "rope_scaling": null)", head_dim);
+        switch (random_.below(4)) {
+            case 0:
+                return fmt::format(R"({{"model_type": "gpt_oss", {}, {}, {}, {}, "sliding_window": 4, )"
+                                   R"("swiglu_limit": 0.5}})",
+                                   common, experts, kv, head);
+            case 1:
+                return fmt::format(R"({{"model_type": "llama4_text", {}, {}, {}, {}, "intermediate_size_mlp": 48, )"
+                                   R"("attention_chunk_size": 4, "no_rope_layer_interval": 2, "floor_scale": 2, )"
+                                   R"("interleave_moe_layer_step": {}}})",
+                                   common, experts, kv, head, pick({"1", "2"}));
+            case 2: return fmt::format(R"({{"model_type": "granitemoe", {}, {}, {}}})", common, experts, kv);
+            default: return fmt::format(R"({{"model_type": "mixtral", {}, {}, {}}})", common, experts, kv);
+        }
+    }
+
     std::string draw_model() {
         const std::int64_t heads = 8;
         const std::int64_t head_dim = pick_size({4, 8});
@@ -82,6 +112,10 @@ private:
                         hidden, layers, heads, vocab);
         const std::string mlp = fmt::format(R"("intermediate_size": {})", wide);
         const std::string kv = fmt::format(R"("num_key_value_heads": {})", kv_heads);
+        has_experts_ = false;
+        if (one_in(3)) {
+            return draw_expert_model(common, kv, head_dim);
+        }
         switch (random_.below(8)) {
             case 0:
                 return fmt::format(R"({{"model_type": "gpt2", "n_embd": {}, "n_layer": {}, "n_head": {}, )"
@@ -118,7 +152,7 @@ private:
         return fmt::format(
             R"({{"mode": "{}", "batch_size": {}, "sequence_length": {}, "cache_length": {}, "dtype": "{}"}})",
             decode ? "decode" : "prefill", pick_size({8, 8, 8, 4, 6, 1}), tokens, cache,
-            pick({"f32", "f32", "f32", "bf16"}));
+            has_experts_ ? "f32" : pick({"f32", "f32", "f32", "bf16"}));
     }
 
     /// Zero, one or two axes, hardly ever one of `taken`; what was drawn is added to it.
@@ -177,7 +211,7 @@ private:
             Names kv = batch;
             set("kv_head_axis", kv);
         }
-        for (const char* field : {"mlp_intermediate_axis", "vocab_axis", "weight_storage_axis"}) {
+        for (const char* field : {"mlp_intermediate_axis", "vocab_axis", "weight_storage_axis", "expert_axis"}) {
             Names none;
             if (one_in(2)) {
                 set(field, none);
@@ -204,6 +238,7 @@ private:
     std::int64_t devices_;
     Names axes_;
     std::string mesh_;
+    bool has_experts_ = false;  ///< rounding may choose other experts: such models run in f32
 };
 
 }  // namespace shardplan::test

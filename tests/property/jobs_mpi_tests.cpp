@@ -25,8 +25,9 @@ std::string text_of(const exec::RunReport& report) {
     std::string text = fmt::format("logits: {} of {} differ, max |a-b| {:.3g}, relative rms {:.3g}\n", c.failed,
                                    c.compared, c.max_absolute, c.relative_rms);
     for (const exec::TrafficCount& row : report.traffic) {
-        text += fmt::format("{}: {} calls for {}, {} bytes for {}\n", mesh::to_string(row.kind), row.counted_calls,
-                            row.predicted_calls, row.counted_bytes, row.predicted_bytes);
+        text += fmt::format("{}: {} calls for {}, {} bytes for {}, most {}, routed {}\n", mesh::to_string(row.kind),
+                            row.counted_calls, row.predicted_calls, row.counted_bytes, row.predicted_bytes,
+                            row.most_bytes.value_or(-1), row.routed_bytes.value_or(-1));
     }
     for (const exec::MemoryCount& row : report.memory) {
         text += fmt::format("{}: {} .. {} bytes for {}\n", exec::to_string(row.category), row.lowest, row.highest,

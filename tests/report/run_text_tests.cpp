@@ -73,6 +73,25 @@ TEST_CASE("what differs is said") {
     CHECK(text_of(run).find("not checked") != std::string::npos);
 }
 
+TEST_CASE("exchanges that the routing decides are held to the routing and the worst case") {
+    RunSummary run = good_run();
+    run.collectives.push_back({"all-to-all-v", {2, 2}, {100, 90}, 150, 90});
+    CHECK(run.passed());
+    CHECK(text_of(run).find("as routed, at most 150") != std::string::npos);
+    nlohmann::json row = json_of(run)["collectives"].back();
+    CHECK(row["worst_wire_bytes_total"] == 150);
+    CHECK(row["routed_wire_bytes_total"] == 90);
+    CHECK(row["holds"] == true);
+    run.collectives.back().routed = 91;
+    CHECK_FALSE(run.passed());
+    CHECK(text_of(run).find("ROUTED 91, at most 150") != std::string::npos);
+    run.collectives.back().routed.reset();
+    CHECK(run.passed());
+    run.collectives.back().bytes.counted = 151;
+    CHECK_FALSE(run.passed());
+    CHECK(text_of(run).find("MORE THAN 150") != std::string::npos);
+}
+
 TEST_CASE("a run as JSON") {
     RunSummary run = good_run();
     run.collectives[0].calls.counted = 5;

@@ -51,7 +51,10 @@ struct Problem {
         if (params.causal) {
             end = std::min(end, p + 1);
         }
-        const std::int64_t begin = params.window > 0 ? p - params.window + 1 : 0;
+        std::int64_t begin = params.window > 0 ? p - params.window + 1 : 0;
+        if (params.chunk > 0) {
+            begin = std::max(begin, p / params.chunk * params.chunk);
+        }
         return base::intersect({0, keys()}, {begin - params.k_start, end - params.k_start});
     }
 };
@@ -111,6 +114,23 @@ public:
     }
 
     const std::vector<Row>& rows() const { return rows_; }
+
+    /// Adds the score without a value to the sum of row r.
+    void add_sink(std::size_t r) {
+        Row& row = rows_[r];
+        if (problem_.params.sinks.empty()) {
+            return;
+        }
+        const float sink = problem_.params.sinks[static_cast<std::size_t>(row.head)];
+        const float max = std::max(row.max, sink);
+        const float rescale = std::exp(row.max - max);
+        float* output = this->output(r);
+        for (std::int64_t i = 0; i < problem_.value_dim(); ++i) {
+            output[i] *= rescale;
+        }
+        row.sum = row.sum * rescale + std::exp(sink - max);
+        row.max = max;
+    }
     float* output(std::size_t row) { return output_.data() + static_cast<std::int64_t>(row) * problem_.value_dim(); }
 
 private:
@@ -240,6 +260,7 @@ void attend(const Problem& problem, Finish finish) {
                     if (first < count) {
                         block.run(b, g, first, std::min(row_block, count - first));
                         for (std::size_t r = 0; r < block.rows().size(); ++r) {
+                            block.add_sink(r);
                             finish(b, block.rows()[r], block.output(r));
                         }
                     }
@@ -256,9 +277,13 @@ void check_params(const Problem& problem) {
     if (!params.alibi_slopes.empty()) {
         check_length("attention", "alibi_slopes", params.alibi_slopes.size(), problem.heads());
     }
-    if (params.queries_per_kv < 1 || params.window < 0 || params.softcap < 0.0F) {
-        reject("attention", fmt::format("queries_per_kv {} must be positive, window {} and softcap {} not negative",
-                                        params.queries_per_kv, params.window, params.softcap));
+    if (!params.sinks.empty()) {
+        check_length("attention", "sinks", params.sinks.size(), problem.heads());
+    }
+    if (params.queries_per_kv < 1 || params.window < 0 || params.chunk < 0 || params.softcap < 0.0F) {
+        reject("attention",
+               fmt::format("queries_per_kv {} must be positive, window {}, chunk {} and softcap {} not negative",
+                           params.queries_per_kv, params.window, params.chunk, params.softcap));
     }
     if (problem.heads() == 0) {
         return;

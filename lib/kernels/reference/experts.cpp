@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "kernels/checks.h"
@@ -11,39 +13,46 @@ namespace {
 
 using tensor::DType;
 
-/// Memory for one intermediate matrix; its views have as many rows as the expert at hand has tokens.
-class Rows {
-public:
-    Rows(std::int64_t rows, std::int64_t width, DType dtype)
-        : width_(width), dtype_(dtype), data_(static_cast<std::size_t>(rows * width * tensor::size_of(dtype))) {}
-    View view(std::int64_t rows) { return {data_.data(), dtype_, {rows, width_}}; }
-
-private:
-    std::int64_t width_;
-    DType dtype_;
-    std::vector<std::byte> data_;
-};
+constexpr float swiglu_alpha = 1.702F;
 
 struct Sizes {
     std::int64_t rows = 0, experts = 0, inner = 0, in = 0, out = 0;
 };
 
-Sizes check_experts(const ConstView& x, const ConstView& routing, const ConstView& gate, const ConstView& up,
-                    const ConstView& down, const View& y) {
+/// {X, outputs, inputs} of stacked weights.
+tensor::Shape natural_shape(const ConstView& w, WeightOrder order) {
+    const std::size_t out = order == WeightOrder::out_in ? 1 : 2;
+    return {w.shape[0], w.shape[out], w.shape[3 - out]};
+}
+
+void check_bias(const char* name, const ConstView& bias, const ConstView& x, std::int64_t experts, std::int64_t width) {
+    if (!absent(bias)) {
+        check_dtype("experts", name, bias.dtype, x.dtype);
+        check_shape("experts", name, bias.shape, {experts, width});
+    }
+}
+
+Sizes check_experts(const ConstView& x, const ConstView& routing, const ExpertWeights& w, const ExpertParams& params,
+                    const View& y) {
     check_float("experts", "x", x.dtype);
     check_float("experts", "y", y.dtype);
     check_dtype("experts", "routing", routing.dtype, DType::f32);
-    for (const ConstView* w : {&gate, &up, &down}) {
-        check_dtype("experts", "weight", w->dtype, x.dtype);
-        check_rank("experts", "weight", w->shape, 3);
+    for (const ConstView* weight : {&w.gate, &w.up, &w.down}) {
+        check_dtype("experts", "weight", weight->dtype, x.dtype);
+        check_rank("experts", "weight", weight->shape, 3);
     }
     if (x.shape.empty()) {
         reject("experts", "x needs at least one dimension");
     }
-    const Sizes n{leading_count(x.shape), gate.shape[0], gate.shape[1], x.shape.back(), down.shape[1]};
-    check_shape("experts", "gate", gate.shape, {n.experts, n.inner, n.in});
-    check_shape("experts", "up", up.shape, gate.shape);
-    check_shape("experts", "down", down.shape, {n.experts, n.out, n.inner});
+    const tensor::Shape gate = natural_shape(w.gate, params.gate_up_order);
+    const tensor::Shape down = natural_shape(w.down, params.down_order);
+    const Sizes n{leading_count(x.shape), gate[0], gate[1], x.shape.back(), down[1]};
+    check_shape("experts", "gate", gate, {n.experts, n.inner, n.in});
+    check_shape("experts", "up", w.up.shape, w.gate.shape);
+    check_shape("experts", "down", down, {n.experts, n.out, n.inner});
+    check_bias("gate_bias", w.gate_bias, x, n.experts, n.inner);
+    check_bias("up_bias", w.up_bias, x, n.experts, n.inner);
+    check_bias("down_bias", w.down_bias, x, n.experts, n.out);
     tensor::Shape wanted = x.shape;
     wanted.back() = n.experts;
     check_shape("experts", "routing", routing.shape, wanted);
@@ -52,54 +61,186 @@ Sizes check_experts(const ConstView& x, const ConstView& routing, const ConstVie
     return n;
 }
 
-ConstView matrix_of(const ConstView& w, std::int64_t expert) {
-    const std::int64_t bytes = w.shape[1] * w.shape[2] * tensor::size_of(w.dtype);
-    return {w.data + expert * bytes, w.dtype, {w.shape[1], w.shape[2]}};
+/// Part `index` of a tensor along its first dimension.
+ConstView part_of(const ConstView& w, std::int64_t index) {
+    tensor::Shape shape(w.shape.begin() + 1, w.shape.end());
+    const std::int64_t bytes = w.bytes() / std::max<std::int64_t>(w.shape[0], 1);
+    return {w.data + index * bytes, w.dtype, std::move(shape)};
 }
 
-}  // namespace
+/// A matrix that owns its memory.
+struct Rows {
+    Rows(std::int64_t rows, std::int64_t width, DType dtype)
+        : data(static_cast<std::size_t>(rows * width * tensor::size_of(dtype))),
+          view{data.data(), dtype, {rows, width}} {}
+    Rows(const Rows&) = delete;
+    Rows& operator=(const Rows&) = delete;
+    std::vector<std::byte> data;
+    View view;
+};
 
-void ReferenceKernels::experts(ConstView x, ConstView routing, ConstView gate, ConstView up, ConstView down,
-                               Activation activation, View y) const {
-    const Sizes n = check_experts(x, routing, gate, up, down, y);
-    const std::int64_t row_bytes = n.in * tensor::size_of(x.dtype);
-    Rows taken(n.rows, n.in, x.dtype);
-    Rows gated(n.rows, n.inner, DType::f32);
-    Rows raised(n.rows, n.inner, DType::f32);
-    Rows inner(n.rows, n.inner, x.dtype);
-    Rows result(n.rows, n.out, DType::f32);
-    std::vector<float> sums(static_cast<std::size_t>(n.rows * n.out), 0.0F);
-    std::vector<std::int64_t> tokens;
-    for (std::int64_t expert = 0; expert < n.experts; ++expert) {
-        tokens.clear();
-        for (std::int64_t row = 0; row < n.rows; ++row) {
-            if (routing.as<float>()[row * n.experts + expert] != 0.0F) {
-                tokens.push_back(row);
-            }
-        }
-        const auto count = static_cast<std::int64_t>(tokens.size());
+/// What the experts [begin, end) do, each with its own tokens. Rows are ordered by expert, then by token.
+class ExpertRun {
+public:
+    ExpertRun(const Kernels& kernels, const ConstView& x, const ConstView& routing, const ExpertWeights& weights,
+              const ExpertParams& params, const Sizes& sizes)
+        : kernels_(kernels), x_(x), routing_(routing), w_(weights), params_(params), n_(sizes) {}
+
+    /// Adds to sums[rows, out].
+    void run(std::int64_t begin, std::int64_t end, std::vector<float>& sums) {
+        begin_ = begin;
+        choose(end);
+        const std::int64_t count = first_rows_.back();
         if (count == 0) {
-            continue;
+            return;
         }
-        const View rows = taken.view(count);
-        for (std::int64_t i = 0; i < count; ++i) {
-            std::memcpy(rows.data + i * row_bytes, x.data + tokens[static_cast<std::size_t>(i)] * row_bytes,
-                        static_cast<std::size_t>(row_bytes));
+        const Rows taken(count, n_.in, x_.dtype);
+        take(taken.view);
+        const Rows gate(count, n_.inner, DType::f32);
+        const Rows up(count, n_.inner, DType::f32);
+        const Rows inner(count, n_.inner, x_.dtype);
+        const Rows result(count, n_.out, DType::f32);
+        product(taken.view, w_.gate, w_.gate_bias, params_.gate_up_order, gate.view);
+        product(taken.view, w_.up, w_.up_bias, params_.gate_up_order, up.view);
+        activate(gate.view, up.view, inner.view);
+        product(inner.view, w_.down, w_.down_bias, params_.down_order, result.view);
+        add_to(sums, result.view.as<float>());
+    }
+
+private:
+    float weight(std::int64_t row, std::int64_t expert) const {
+        return routing_.as<float>()[row * n_.experts + expert];
+    }
+
+    void choose(std::int64_t end) {
+        tokens_.clear();
+        first_rows_ = {0};
+        for (std::int64_t expert = begin_; expert < end; ++expert) {
+            for (std::int64_t row = 0; row < n_.rows; ++row) {
+                if (weight(row, expert) != 0.0F) {
+                    tokens_.push_back(row);
+                }
+            }
+            first_rows_.push_back(std::ssize(tokens_));
         }
-        matmul_plain(rows, matrix_of(gate, expert), WeightOrder::out_in, gated.view(count));
-        matmul_plain(rows, matrix_of(up, expert), WeightOrder::out_in, raised.view(count));
-        glu(gated.view(count), raised.view(count), activation, inner.view(count));
-        matmul_plain(inner.view(count), matrix_of(down, expert), WeightOrder::out_in, result.view(count));
-        const float* values = result.view(count).as<float>();
-        for (std::int64_t i = 0; i < count; ++i) {
-            const std::int64_t row = tokens[static_cast<std::size_t>(i)];
-            const float weight = routing.as<float>()[row * n.experts + expert];
-            for (std::int64_t o = 0; o < n.out; ++o) {
-                sums[static_cast<std::size_t>(row * n.out + o)] += weight * values[i * n.out + o];
+    }
+
+    /// Calls visit(row, token, expert).
+    template <typename Visit>
+    void for_rows(Visit visit) const {
+        for (std::size_t group = 0; group + 1 < first_rows_.size(); ++group) {
+            for (std::int64_t row = first_rows_[group]; row < first_rows_[group + 1]; ++row) {
+                visit(row, tokens_[static_cast<std::size_t>(row)], begin_ + static_cast<std::int64_t>(group));
             }
         }
     }
+
+    void take(const View& rows) const {
+        const std::int64_t bytes = n_.in * tensor::size_of(x_.dtype);
+        std::vector<float> values(params_.scale_input ? static_cast<std::size_t>(n_.in) : 0);
+        for_rows([&](std::int64_t row, std::int64_t token, std::int64_t expert) {
+            if (!params_.scale_input) {
+                std::memcpy(rows.data + row * bytes, x_.data + token * bytes, static_cast<std::size_t>(bytes));
+                return;
+            }
+            load_floats(x_, token * n_.in, n_.in, values.data());
+            for (float& value : values) {
+                value *= weight(token, expert);
+            }
+            store_floats(values.data(), n_.in, rows, row * n_.in);
+        });
+    }
+
+    void product(const View& rows, const ConstView& w, const ConstView& bias, WeightOrder order, const View& y) const {
+        if (params_.grouped) {
+            const ConstView group{w.data + begin_ * (w.bytes() / w.shape[0]),
+                                  w.dtype,
+                                  {std::ssize(first_rows_) - 1, w.shape[1], w.shape[2]}};
+            kernels_.grouped_matmul(rows, group, order, first_rows_, y);
+        } else {
+            kernels_.matmul_plain(rows, part_of(w, begin_), order, y);
+        }
+        if (absent(bias)) {
+            return;
+        }
+        const std::int64_t width = bias.shape[1];
+        std::vector<float> values(static_cast<std::size_t>(width));
+        for_rows([&](std::int64_t row, std::int64_t /*token*/, std::int64_t expert) {
+            load_floats(bias, expert * width, width, values.data());
+            float* target = y.as<float>() + row * width;
+            for (std::int64_t i = 0; i < width; ++i) {
+                target[i] += values[static_cast<std::size_t>(i)];
+            }
+        });
+    }
+
+    void activate(const View& gate, const View& up, const View& inner) const {
+        if (params_.swiglu_limit <= 0.0F) {
+            kernels_.glu(gate, up, params_.activation, inner);
+            return;
+        }
+        const float limit = params_.swiglu_limit;
+        std::vector<float> values(static_cast<std::size_t>(inner.count()));
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const float g = std::min(gate.as<float>()[i], limit);
+            const float u = std::clamp(up.as<float>()[i], -limit, limit);
+            values[i] = g / (1.0F + std::exp(-swiglu_alpha * g)) * (u + 1.0F);
+        }
+        store_floats(values.data(), inner.count(), inner, 0);
+    }
+
+    void add_to(std::vector<float>& sums, const float* values) const {
+        for_rows([&](std::int64_t row, std::int64_t token, std::int64_t expert) {
+            const float factor = params_.scale_input ? 1.0F : weight(token, expert);
+            for (std::int64_t o = 0; o < n_.out; ++o) {
+                sums[static_cast<std::size_t>(token * n_.out + o)] += factor * values[row * n_.out + o];
+            }
+        });
+    }
+
+    const Kernels& kernels_;
+    const ConstView& x_;
+    const ConstView& routing_;
+    const ExpertWeights& w_;
+    const ExpertParams& params_;
+    Sizes n_;
+    std::int64_t begin_ = 0;
+    std::vector<std::int64_t> tokens_;      ///< of each row
+    std::vector<std::int64_t> first_rows_;  ///< of each expert from begin_ on, and the number of rows
+};
+
+}  // namespace
+
+void ReferenceKernels::experts(ConstView x, ConstView routing, const ExpertWeights& weights, const ExpertParams& params,
+                               View y) const {
+    const Sizes n = check_experts(x, routing, weights, params, y);
+    std::vector<float> sums(static_cast<std::size_t>(n.rows * n.out), 0.0F);
+    ExpertRun run(*this, x, routing, weights, params, n);
+    if (params.grouped) {
+        run.run(0, n.experts, sums);
+    } else {
+        for (std::int64_t expert = 0; expert < n.experts; ++expert) {
+            run.run(expert, expert + 1, sums);
+        }
+    }
     store_floats(sums.data(), n.rows * n.out, y, 0);
+}
+
+void ReferenceKernels::scale_rows(ConstView x, std::span<const float> factors, View y) const {
+    check_elementwise("scale_rows", x, x, y);
+    const auto rows = static_cast<std::int64_t>(factors.size());
+    if (rows == 0 ? x.count() != 0 : x.count() % rows != 0) {
+        reject("scale_rows", "the elements cannot be cut into as many rows as there are factors");
+    }
+    const std::int64_t width = rows == 0 ? 0 : x.count() / rows;
+    std::vector<float> row(static_cast<std::size_t>(width));
+    for (std::int64_t r = 0; r < rows; ++r) {
+        load_floats(x, r * width, width, row.data());
+        for (float& value : row) {
+            value *= factors[static_cast<std::size_t>(r)];
+        }
+        store_floats(row.data(), width, y, r * width);
+    }
 }
 
 void ReferenceKernels::gate_rows(ConstView x, ConstView gate, View y) const {

@@ -152,6 +152,83 @@ void ReferenceKernels::matmul_plain(ConstView x, ConstView w, WeightOrder order,
     multiply_natural(x, {natural.get(), w.dtype, {size.outputs, size.inputs}}, shape, y);
 }
 
+namespace {
+
+/// One tile of one group's product.
+struct GroupTile {
+    std::size_t group = 0;
+    std::int64_t m0 = 0;  ///< among the group's rows
+    std::int64_t n0 = 0;
+};
+
+/// All tiles of all groups share one parallel loop, so that small groups keep every thread busy.
+template <typename T>
+void multiply_groups(const float* x, const std::vector<const T*>& weights, std::span<const std::int64_t> first_rows,
+                     WeightSize size, const View& y) {
+    std::vector<GroupTile> tiles;
+    for (std::size_t g = 0; g < weights.size(); ++g) {
+        for (std::int64_t n0 = 0; n0 < size.outputs; n0 += tile_cols) {
+            for (std::int64_t m0 = 0; m0 < first_rows[g + 1] - first_rows[g]; m0 += tile_rows) {
+                tiles.push_back({g, m0, n0});
+            }
+        }
+    }
+    const std::int64_t rows = first_rows.back() - first_rows.front();
+#pragma omp parallel for schedule(dynamic) if (worth_threads(rows * size.outputs * size.inputs))
+    for (std::int64_t i = 0; i < std::ssize(tiles); ++i) {
+        const GroupTile& tile = tiles[static_cast<std::size_t>(i)];
+        const std::int64_t first = first_rows[tile.group];
+        const MatmulShape shape{first_rows[tile.group + 1] - first, size.outputs, size.inputs};
+        const View part{y.data + first * size.outputs * tensor::size_of(y.dtype), y.dtype, {shape.m, shape.n}};
+        multiply_tile(x + first * size.inputs, weights[tile.group], shape, tile.m0, tile.n0, part);
+    }
+}
+
+void check_groups(const ConstView& x, const ConstView& w, std::span<const std::int64_t> first_rows) {
+    check_rank("grouped_matmul", "x", x.shape, 2);
+    check_rank("grouped_matmul", "w", w.shape, 3);
+    check_length("grouped_matmul", "first_rows", first_rows.size(), w.shape[0] + 1);
+    const bool ordered = std::is_sorted(first_rows.begin(), first_rows.end());
+    if (!ordered || first_rows.front() != 0 || first_rows.back() != x.shape[0]) {
+        reject("grouped_matmul", fmt::format("the groups do not cut the {} rows in order", x.shape[0]));
+    }
+}
+
+}  // namespace
+
+void ReferenceKernels::grouped_matmul(ConstView x, ConstView w, WeightOrder order,
+                                      std::span<const std::int64_t> first_rows, View y) const {
+    check_groups(x, w, first_rows);
+    const std::int64_t bytes = w.shape[1] * w.shape[2] * tensor::size_of(w.dtype);
+    const ConstView first{w.data, w.dtype, {w.shape[1], w.shape[2]}};
+    const WeightSize size = check_weight("grouped_matmul", first, order);
+    check_matmul(x, size.outputs, size.inputs, w.dtype, y);
+    std::vector<Buffer> copies;
+    std::vector<const std::byte*> data;
+    for (std::int64_t g = 0; g < w.shape[0]; ++g) {
+        const auto group = static_cast<std::size_t>(g);
+        data.push_back(w.data + g * bytes);
+        if (order == WeightOrder::in_out && first_rows[group] < first_rows[group + 1]) {
+            copies.push_back(natural_copy({data.back(), w.dtype, first.shape}, order, size));
+            data.back() = copies.back().get();
+        }
+    }
+    const auto multiply_as = [&]<typename T>(const float* rows, T /*element*/) {
+        std::vector<const T*> weights;
+        for (const std::byte* group : data) {
+            weights.push_back(reinterpret_cast<const T*>(group));
+        }
+        multiply_groups(rows, weights, first_rows, size, y);
+    };
+    if (x.dtype == DType::f32) {
+        multiply_as(x.as<float>(), 0.0F);
+        return;
+    }
+    std::vector<float> wide(static_cast<std::size_t>(x.count()));
+    load_floats(x, 0, x.count(), wide.data());
+    multiply_as(wide.data(), std::uint16_t{0});
+}
+
 std::string ReferenceKernels::describe() const {
     return fmt::format("reference ({})", tile_functions().name);
 }

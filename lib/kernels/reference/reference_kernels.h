@@ -28,8 +28,10 @@ public:
     void softmax_merge(ConstView o, ConstView m, ConstView m_global, ConstView l_global, View y) const override;
 
     void route(ConstView logits, ConstView correction, const RouteParams& params, View routing) const override;
-    void experts(ConstView x, ConstView routing, ConstView gate, ConstView up, ConstView down, Activation activation,
+    void experts(ConstView x, ConstView routing, const ExpertWeights& weights, const ExpertParams& params,
                  View y) const override;
+    void grouped_matmul(ConstView x, ConstView w, WeightOrder order, std::span<const std::int64_t> first_rows,
+                        View y) const override;
 
     void activate(ConstView x, Activation activation, View y) const override;
     void glu(ConstView gate, ConstView up, Activation activation, View y) const override;
@@ -37,6 +39,7 @@ public:
     void add_bias(ConstView x, ConstView bias, View y) const override;
     void scale(ConstView x, float factor, View y) const override;
     void gate_rows(ConstView x, ConstView gate, View y) const override;
+    void scale_rows(ConstView x, std::span<const float> factors, View y) const override;
     void softcap(ConstView x, float cap, View y) const override;
     void clip(ConstView x, float limit, View y) const override;
     void convert(ConstView x, View y) const override;

@@ -10,7 +10,7 @@ void read_granitemoe(FieldReader& fields, ModelSpec& model) {
     read_experts(fields, model, {8, 2, false});
     model.moe.routing.normalise = false;
     model.moe.routing.score = RouterScore::top_softmax;
-    model.moe.stacked = true;
+    model.moe.storage = ExpertStorage::rows;
     TensorNames& n = model.names;
     n.router = "model.layers.{}.block_sparse_moe.router.layer";
     n.expert_gate_up = "model.layers.{}.block_sparse_moe.input_linear";

@@ -1,31 +1,9 @@
 // SmolLM 3: llama in which every fourth layer has no positions.
 #include "model/families/decoder_fields.h"
 #include "model/families/family.h"
+#include "model/families/position_layers.h"
 
 namespace shardplan::model {
-
-namespace {
-
-/// no_rope_layers holds 1 where positions are used (transformers' naming notwithstanding).
-void read_positions(FieldReader& fields, ModelSpec& model) {
-    const std::int64_t interval = fields.size_or({"no_rope_layer_interval"}, 4);
-    const ConfigValue* value = fields.find({"no_rope_layers"});
-    const ConfigValue::Array* list = value != nullptr ? value->array() : nullptr;
-    if (value != nullptr && (list == nullptr || list->size() != model.layers.size())) {
-        fields.report("SP2003", {"no_rope_layers"}, "no_rope_layers must hold 0 or 1 for each layer");
-        return;
-    }
-    for (std::size_t i = 0; i < model.layers.size(); ++i) {
-        const std::int64_t* flag = list != nullptr ? (*list)[i].integer() : nullptr;
-        if (list != nullptr && flag == nullptr) {
-            fields.wrong_type((*list)[i], "0 or 1");
-            return;
-        }
-        model.layers[i].rope = flag != nullptr ? *flag != 0 : (static_cast<std::int64_t>(i) + 1) % interval != 0;
-    }
-}
-
-}  // namespace
 
 void read_smollm3(FieldReader& fields, ModelSpec& model) {
     SizeDefaults defaults;
@@ -38,7 +16,7 @@ void read_smollm3(FieldReader& fields, ModelSpec& model) {
     set_attention_bias(model, fields.flag_or({"attention_bias"}, false));
     set_mlp_bias(model, fields.flag_or({"mlp_bias"}, false));
     set_rope(fields, model, model.attention.head_dim, 2e6);
-    read_positions(fields, model);
+    read_position_layers(fields, model);
     const bool slides = fields.flag_or({"use_sliding_window"}, false);
     const std::int64_t window = read_window(fields, 0);
     set_windows(fields, model, slides ? window : 0,

@@ -1,0 +1,27 @@
+#include "model/families/position_layers.h"
+
+#include <cstddef>
+
+namespace shardplan::model {
+
+void read_position_layers(FieldReader& fields, ModelSpec& model) {
+    const std::int64_t interval = fields.size_or({"no_rope_layer_interval"}, 4);
+    const ConfigValue* value = fields.find({"no_rope_layers"});
+    const ConfigValue::Array* list = value != nullptr ? value->array() : nullptr;
+    const bool derived = list != nullptr && list->empty();
+    if (value != nullptr && !derived && (list == nullptr || list->size() != model.layers.size())) {
+        fields.report("SP2003", {"no_rope_layers"}, "no_rope_layers must hold 0 or 1 for each layer");
+        return;
+    }
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+        const bool listed = list != nullptr && !derived;
+        const std::int64_t* flag = listed ? (*list)[i].integer() : nullptr;
+        if (listed && flag == nullptr) {
+            fields.wrong_type((*list)[i], "0 or 1");
+            return;
+        }
+        model.layers[i].rope = listed ? *flag != 0 : (static_cast<std::int64_t>(i) + 1) % interval != 0;
+    }
+}
+
+}  // namespace shardplan::model
