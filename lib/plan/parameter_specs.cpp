@@ -26,6 +26,7 @@ const char* role_text(ParameterKind kind) {
         case ParameterKind::column_linear: return "column";
         case ParameterKind::row_linear: return "row";
         case ParameterKind::replicated_linear: return "linear";
+        case ParameterKind::latent_linear: return "latent";
         case ParameterKind::expert_column: return "expert column";
         case ParameterKind::expert_row: return "expert row";
         case ParameterKind::router_bias: return "router bias";
@@ -91,6 +92,9 @@ private:
     partition::Layout derived(const Parameter& parameter, StoredTensor& stored) {
         const int rank = static_cast<int>(parameter.shape.size());
         const int cut = parallel_dimension(parameter);
+        if (parameter.kind == ParameterKind::latent_linear) {
+            return whole_over_heads(parameter, stored);
+        }
         if (cut < 0 || parameter.parallel == ParallelDim::none) {
             stored.reason = fmt::format("derived: {} weights are replicated", stored.role);
             return partition::Layout::replicated(rank);
@@ -130,6 +134,18 @@ private:
         if (shared && job_.options.kv_heads == KvHeads::replicate) {
             layout[cut] = dividing_prefix(layout[cut], info.units, mesh_.refined());
         }
+        return layout;
+    }
+
+    /// Every device of the heads needs the whole latent: the weight is only stored in parts.
+    partition::Layout whole_over_heads(const Parameter& parameter, StoredTensor& stored) {
+        const int input = parameter.transposed ? 0 : 1;
+        std::vector<DimRequest> dims(parameter.shape.size());
+        stored.reason = "derived: latent, whole over the heads' axes";
+        add_storage(parameter, input, {}, dims, stored);
+        stored.spec = placer_.place(stored.name, dims);
+        partition::Layout layout = partition::Layout::replicated(static_cast<int>(parameter.shape.size()));
+        layout[input] = mesh_.refine(stored.spec.entries[static_cast<std::size_t>(input)]);
         return layout;
     }
 
@@ -175,8 +191,8 @@ private:
 
     static bool is_linear(ParameterKind kind) {
         return kind == ParameterKind::column_linear || kind == ParameterKind::row_linear ||
-               kind == ParameterKind::replicated_linear || kind == ParameterKind::expert_column ||
-               kind == ParameterKind::expert_row;
+               kind == ParameterKind::replicated_linear || kind == ParameterKind::latent_linear ||
+               kind == ParameterKind::expert_column || kind == ParameterKind::expert_row;
     }
 
     partition::Layout by_rules(const Parameter& parameter, StoredTensor& stored) {

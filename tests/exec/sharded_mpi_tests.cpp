@@ -24,6 +24,7 @@ plan::Job job_of(const test::ShardedCase& c) {
     plan::Job job = test::job_of(test::tiny_model(c.model), workload, c.mesh);
     job.provider = c.provider;
     job.options.kv_heads = c.kv_heads;
+    job.options.compat = c.compat;
     for (const auto& [field, axes] : c.axes) {
         job.partition_axis.set(field, axes, "/partition_axis/" + field);
     }
