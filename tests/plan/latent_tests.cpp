@@ -45,9 +45,9 @@ TEST_CASE("heads over tp, latents whole, all weights stored over fsdp") {
     CHECK(spec(plan, "q_b_proj") == "P('tp','fsdp')");
     CHECK(spec(plan, "kv_b_proj") == "P('tp','fsdp')");
     CHECK(spec(plan, "o_proj") == "P('fsdp','tp')");
-    CHECK(spec(plan, "kv_a_layernorm") == "P(None)");
-    CHECK(spec(plan, "cache.latent") == "P(('fsdp','dp'),'sp',None,None)");
-    CHECK(stored(plan, "cache.latent").local_shape == tensor::Shape{2, 17, 1, 20});
+    CHECK(spec(plan, "kv_a_layernorm") == "P(None,)");
+    CHECK(spec(plan, "cache.latent") == "P('fsdp',None,None,None)");
+    CHECK(stored(plan, "cache.latent").local_shape == tensor::Shape{2, 32, 1, 20});
     CHECK(stored(plan, "cache.latent").replicas == 4);
 }
 
@@ -66,7 +66,8 @@ TEST_CASE("what a layer moves") {
          "all-reduce tp o_proj.out; all-reduce tp down_proj.out"},
         {"absorbed decode on tp: sequences over tp outside of the attention",
          {.mesh = R"("tp": 4)", .axes = megatron, .workload = decode, .backend = "inference", .model = deepseek},
-         ""},
+         "all-gather tp q_a_norm.out; all-gather tp cache_row.out; reduce-scatter tp o_proj.out; "
+         "all-gather tp pre_mlp_norm.out; reduce-scatter tp down_proj.out"},
         {"sequence on sp: keys and values are gathered",
          {.mesh = R"("sp": 4)", .axes = R"("weight_storage_axis": null)", .model = deepseek},
          "all-gather sp k_join.out; all-gather sp v_split.out"},
@@ -148,7 +149,7 @@ TEST_CASE("rules may cut the projections into the latents") {
 TEST_CASE("the table of easydel-0.2 for DeepSeek") {
     const Plan plan =
         plan_of({.mesh = R"("fsdp": 2, "tp": 2)", .axes = megatron, .rules = "\"easydel-0.2\"", .model = deepseek});
-    CHECK(spec(plan, "kv_b_proj") == "P('tp',('fsdp','sp'))");
+    CHECK(spec(plan, "kv_b_proj") == "P('tp','fsdp')");
 }
 
 }  // namespace shardplan::plan

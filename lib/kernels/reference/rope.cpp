@@ -48,8 +48,9 @@ void check_rope(const ConstView& x, std::span<const std::int64_t> start, const R
     check_length("rope", "inv_freq", params.inv_freq.size(), params.rotary_dim / 2);
     if (params.rotary_dim < 0 || params.rotary_dim % 2 != 0 || params.first < 0 ||
         params.first + params.rotary_dim > x.shape[3]) {
-        reject("rope", fmt::format("rotary_dim {} from {} on must be even and at most the head dimension {}",
-                                   params.rotary_dim, params.first, x.shape[3]));
+        const std::string from = params.first == 0 ? "" : fmt::format(", from dimension {} on", params.first);
+        reject("rope", fmt::format("rotary_dim {} must be even and at most the head dimension {}{}", params.rotary_dim,
+                                   x.shape[3], from));
     }
 }
 
