@@ -121,7 +121,7 @@ TEST_CASE("all float types are converted") {
 }
 
 TEST_CASE("what was saved is read back, fused tensors included, with and without the optional prefix") {
-    for (const char* family : {"llama", "gpt2", "falcon", "gemma2", "bloom"}) {
+    for (const char* family : {"llama", "gpt2", "falcon", "gemma2", "bloom", "deepseek_v3 with biases"}) {
         CAPTURE(family);
         const test::TemporaryDirectory directory;
         const model::Graph graph = model::build_graph(test::tiny_model(family), {});
