@@ -15,6 +15,7 @@ std::vector<std::string> linear_biases(const model::ModelSpec& model) {
         {model.attention.q_bias, "q"},
         {model.attention.k_bias, "k"},
         {model.attention.v_bias, "v"},
+        {model.attention.latent.down_bias, "latent projections"},
         {model.attention.out_bias, "attention output"},
         {model.mlp.up_bias, "mlp up"},
         {model.mlp.down_bias, "mlp down"},
@@ -47,7 +48,7 @@ void refuse_model(const model::ModelSpec& model, std::vector<std::string>& reaso
 
 void refuse_sizes(const model::ModelSpec& model, std::int64_t devices, std::vector<std::string>& reasons) {
     const std::array<std::pair<std::int64_t, const char*>, 2> dimensions = {{
-        {model.attention.heads * model.attention.head_dim, "heads * head_dim"},
+        {model.attention.heads * model.attention.value_dim(), "heads * head_dim"},
         {model.mlp.intermediate, "intermediate size"},
     }};
     for (const auto& [size, name] : dimensions) {
@@ -151,6 +152,11 @@ std::vector<std::string> remarks(ProviderKind kind, ProviderCompat compat, const
             "Megatron's inference layers refuse experts that are cut themselves (here over {} devices); this "
             "planner's can do it",
             conditions.expert_tensor_parallel));
+    }
+    if (kind == ProviderKind::inference && model.attention.is_latent() && model.moe.experts > 0) {
+        result.emplace_back(
+            "Megatron's inference specification of latent attention leaves out the norm before experts; this planner "
+            "keeps it");
     }
     const bool rms = model.norm.kind == model::NormKind::rms;
     const std::string_view norm = make_provider(kind, compat)->layer_norm(rms, false);

@@ -13,6 +13,8 @@ Module router_module(const BackendSpecProvider& provider) {
 Module linear_module(const BackendSpecProvider& provider, model::Slot slot, bool fused_norm) {
     switch (slot) {
         case model::Slot::qkv:
+        case model::Slot::q_up:
+        case model::Slot::kv_up:
         case model::Slot::fc1:
             return fused_norm ? provider.column_parallel_layer_norm_linear().value()
                               : provider.column_parallel_linear();
@@ -22,16 +24,21 @@ Module linear_module(const BackendSpecProvider& provider, model::Slot slot, bool
             // gpt_model.py builds the output layer itself, whatever the provider.
             return "ColumnParallelLinear";
         case model::Slot::router: return router_module(provider);
+        case model::Slot::q_down:
+        case model::Slot::kv_down:
+            // Megatron's specs of latent attention take the provider's plain linear, local's its column-parallel one.
+            return provider.kind() == ProviderKind::local ? provider.column_parallel_linear() : "TELinear";
         default: return "ReplicatedLinear";
     }
 }
 
 Module norm_module(const BackendSpecProvider& provider, const model::Op& op, bool fused_norm) {
-    const bool fusible = op.slot == model::Slot::input_norm || op.slot == model::Slot::pre_mlp_norm;
+    const bool latent = op.slot == model::Slot::latent_norm;
+    const bool for_qk = latent || op.slot == model::Slot::q_norm || op.slot == model::Slot::k_norm;
+    const bool fusible = latent || op.slot == model::Slot::input_norm || op.slot == model::Slot::pre_mlp_norm;
     if (fused_norm && fusible) {
         return "IdentityOp";
     }
-    const bool for_qk = op.slot == model::Slot::q_norm || op.slot == model::Slot::k_norm;
     return provider.layer_norm(op.attributes.norm.kind == model::NormKind::rms, for_qk);
 }
 
@@ -59,6 +66,9 @@ Module module_of(const BackendSpecProvider& provider, const model::Op& op, bool 
         case model::OpKind::experts: return expert_modules(provider).value().experts;
         case model::OpKind::gate_rows: return "SharedExpertGate";
         case model::OpKind::temperature: return "QueryTemperature";
+        case model::OpKind::take: return "TakeComponents";
+        case model::OpKind::join: return "JoinComponents";
+        case model::OpKind::head_linear: return "AbsorbedHeadLinear";
     }
     throw std::invalid_argument("not a kind of op");
 }

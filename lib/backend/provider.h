@@ -95,8 +95,8 @@ struct ProviderDecision {
 std::vector<std::string> refusals(ProviderKind kind, ProviderCompat compat, const model::ModelSpec& model,
                                   const ProviderConditions& conditions);
 
-/// What upstream would refuse and our kernels can do: the plan is good, but it is not one for Megatron (2.7 rows 33,
-/// 35).
+/// What upstream would refuse and our kernels can do, or would compute otherwise: the plan is good, but it is not one
+/// for Megatron (2.3, 2.7 rows 33, 35).
 std::vector<std::string> remarks(ProviderKind kind, ProviderCompat compat, const model::ModelSpec& model,
                                  const ProviderConditions& conditions);
 
@@ -111,7 +111,8 @@ std::optional<ProviderDecision> choose_provider(ProviderChoice choice, ProviderC
 /// or this norm is contained in the linear after it (then it is "IdentityOp" itself), as the provider wants where
 /// fuse_layernorm_and_linear() holds; without effect on every other op. Kernels without an upstream module have names
 /// of our own: PositionEmbedding, BiasAdd, SplitHeads, MergeHeads, RotaryEmbedding, KVCacheWrite, ElementwiseAdd,
-/// ElementwiseScale, ElementwiseSoftcap, ElementwiseClip, SharedExpertGate, QueryTemperature, and, where
+/// ElementwiseScale, ElementwiseSoftcap, ElementwiseClip, SharedExpertGate, QueryTemperature, TakeComponents,
+/// JoinComponents, AbsorbedHeadLinear (the up side of latent attention, multiplied to queries and outputs), and, where
 /// activation_func() is None, GatedActivation and Activation; ReplicatedLinear for linears outside of the layer's slots
 /// (projections around an embedding). Experts are those of expert_modules.
 /// @pre fused_norm on a linear only when the provider has column_parallel_layer_norm_linear().

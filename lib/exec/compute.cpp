@@ -27,6 +27,10 @@ std::vector<std::int64_t> token_starts(const BlockScene& scene, ValueId value) {
     return starts;
 }
 
+const tensor::Shape& graph_shape(const BlockScene& scene, model::TensorId tensor) {
+    return scene.graph.tensors[static_cast<std::size_t>(tensor)].shape;
+}
+
 kernels::NormParams norm_params(const model::NormSpec& norm) {
     return {norm.kind == model::NormKind::rms ? kernels::NormKind::rms : kernels::NormKind::layer, norm.eps,
             static_cast<float>(norm.weight_offset)};
@@ -92,6 +96,7 @@ AttentionCall attention_call(const BlockScene& scene, const ComputeStep& step, c
     params.q_head_start = scene.range(q, 2).begin;
     params.kv_head_start = scene.range(k, 2).begin;
     params.queries_per_kv = op.attributes.heads / op.attributes.kv_heads;
+    params.value_dim = step.inputs.size() > 2 ? 0 : graph_shape(scene, op.output).back();
     if (spec.alibi) {
         const base::Interval heads = scene.range(q, 2);
         params.alibi_slopes =
@@ -112,7 +117,7 @@ void run_attention(const BlockScene& scene, const ComputeStep& step, const model
     const AttentionCall call = attention_call(scene, step, op);
     const View& q = scene.view(step.inputs[0]);
     const View& k = scene.view(step.inputs[1]);
-    const View& v = scene.view(step.inputs[2]);
+    const View& v = step.inputs.size() > 2 ? scene.view(step.inputs[2]) : k;
     if (step.kind == plan::ComputeKind::attention_partial) {
         scene.kernels.attention_partial(q, k, v, call.params, scene.view(step.outputs[0]), scene.view(step.outputs[1]),
                                         scene.view(step.outputs[2]));
@@ -125,7 +130,7 @@ void run_rope(const BlockScene& scene, const ComputeStep& step, const model::Op&
     const model::AttentionSpec& spec = scene.plan.graph.model.attention;
     const model::RopeSpec& rope = op.attributes.local_rope ? spec.local_rope : spec.rope;
     const kernels::RopeParams params{rope.rotary_dim, rope.interleaved, rope.inverse_frequencies,
-                                     static_cast<float>(rope.attention_factor)};
+                                     static_cast<float>(rope.attention_factor), op.attributes.first};
     scene.kernels.rope(scene.view(step.inputs[0]), token_starts(scene, step.inputs[0]), params,
                        scene.view(step.outputs[0]));
 }
@@ -201,6 +206,12 @@ void run_temperature(const BlockScene& scene, const ComputeStep& step) {
     scene.kernels.scale_rows(x, factors, scene.view(step.outputs[0]));
 }
 
+void run_head_linear(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
+    const auto order = op.attributes.transposed ? kernels::WeightOrder::in_out : kernels::WeightOrder::out_in;
+    scene.kernels.head_matmul(scene.view(step.inputs.at(0)), scene.view(step.inputs.at(1)), order,
+                              scene.view(step.outputs[0]));
+}
+
 void run_op(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
     const kernels::Kernels& kernels = scene.kernels;
     const View& x = scene.view(step.inputs[0]);
@@ -228,6 +239,9 @@ void run_op(const BlockScene& scene, const ComputeStep& step, const model::Op& o
         case model::OpKind::experts: return run_experts(scene, step, op);
         case model::OpKind::gate_rows: return kernels.gate_rows(x, second(), y);
         case model::OpKind::temperature: return run_temperature(scene, step);
+        case model::OpKind::take: return kernels.take(x, op.attributes.first, y);
+        case model::OpKind::join: return kernels.join(x, second(), y);
+        case model::OpKind::head_linear: return run_head_linear(scene, step, op);
         case model::OpKind::linear: break;  // has a LinearStep
     }
     throw std::logic_error(fmt::format("{}: an op of kind {} cannot be run", op.name, model::to_string(op.kind)));

@@ -30,7 +30,8 @@ SeededWeights::Distribution SeededWeights::distribution(const model::Parameter& 
         case model::ParameterKind::position_embedding: return {position_scale_, 0.0};
         case model::ParameterKind::column_linear:
         case model::ParameterKind::row_linear:
-        case model::ParameterKind::replicated_linear: {
+        case model::ParameterKind::replicated_linear:
+        case model::ParameterKind::latent_linear: {
             const std::int64_t fan_in = parameter.shape[parameter.transposed ? 0 : 1];
             const bool head = parameter.parallel == model::ParallelDim::vocab;
             return {inverse_root(fan_in) * (head ? head_factor_ : 1.0), 0.0};

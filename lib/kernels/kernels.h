@@ -75,7 +75,15 @@ public:
     /// Rotates x[b, s, h, d]; token j of batch row i is at position start[i] + j. y may be x.
     virtual void rope(ConstView x, std::span<const std::int64_t> start, const RopeParams& params, View y) const = 0;
 
+    /// y[..., m] = the components of x[..., n] from `first` on.
+    virtual void take(ConstView x, std::int64_t first, View y) const = 0;
+    /// y[b, s, h, d + e] = x[b, s, h, d] with tail[b, s, h, e] behind it; a tail of one head is that of all heads.
+    virtual void join(ConstView x, ConstView tail, View y) const = 0;
+    /// y[b, s, h, o] = x[b, s, h, i] times the head's own matrix: w is [h * o, i] (out_in) or [h * i, o] (in_out).
+    virtual void head_matmul(ConstView x, ConstView w, WeightOrder order, View y) const = 0;
+
     /// y[b, sq, h, dv] from q[b, sq, h, d], k[b, sk, g, d], v[b, sk, g, dv]. A row that sees no key gives zeros.
+    /// With params.value_dim the values are the leading dv components of each row of v, which may be the keys.
     virtual void attention(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View y) const = 0;
     /// For keys sharded over ranks, over the local keys only (all f32): m[b, sq, h] = max score (-inf without a visible
     /// key), l[b, sq, h] = sum exp(score - m), o[b, sq, h, dv] = sum exp(score - m) v.

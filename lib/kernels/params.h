@@ -19,10 +19,11 @@ struct NormParams {
 };
 
 struct RopeParams {
-    std::int64_t rotary_dim = 0;           ///< even; dimensions from here on pass through
+    std::int64_t rotary_dim = 0;           ///< even; dimensions behind them pass through
     bool interleaved = false;              ///< pairs (2i, 2i+1) as gptj; else (i, i + rotary_dim / 2) as llama
     std::span<const float> inv_freq = {};  ///< rotary_dim / 2 values, rope scaling already applied
     float attention_factor = 1.0F;         ///< multiplies cos and sin (yarn)
+    std::int64_t first = 0;                ///< the first dimension that rotates; those before it pass through
 };
 
 struct AttentionParams {
@@ -39,6 +40,7 @@ struct AttentionParams {
     std::int64_t q_head_start = 0;    ///< global number of local query head 0
     std::int64_t kv_head_start = 0;   ///< global number of local key/value head 0
     std::int64_t queries_per_kv = 1;  ///< global query head h reads global kv head h / queries_per_kv
+    std::int64_t value_dim = 0;       ///< leading components of v that are the values; 0: all
 
     /// ALiBi: adds slope * key position to the scaled score; one slope for each local query head, empty: none.
     std::span<const float> alibi_slopes = {};
@@ -56,7 +58,8 @@ enum class RouterScore : std::uint8_t {
 };
 enum class GroupScore : std::uint8_t { maximum, top_two_sum };
 
-/// How the weights of experts follow from a router's logits. Of equal scores the expert of the lower number is chosen.
+/// How the weights of experts follow from a router's logits. Of equal scores the expert, or the group, of the
+/// lower number is chosen (torch.topk leaves it open).
 struct RouteParams {
     std::int64_t top_k = 1;
     RouterScore score = RouterScore::softmax;

@@ -53,7 +53,7 @@ void BlockBuilder::apply_into(OpKind kind, std::string name, std::vector<TensorI
     block_.ops.push_back({kind, std::move(name), Slot::none, std::move(inputs), output, {}});
 }
 
-TensorId BlockBuilder::linear(TensorId x, const LinearSpec& spec) {
+TensorId BlockBuilder::weight(const LinearSpec& spec) {
     const std::int64_t stored_out = spec.stored_out == 0 ? spec.out - spec.padding : spec.stored_out;
     Parameter weight;
     weight.name = spec.tensor + ".weight";
@@ -66,12 +66,16 @@ TensorId BlockBuilder::linear(TensorId x, const LinearSpec& spec) {
     weight.stored_shape = spec.transposed ? tensor::Shape{spec.in, stored_out} : tensor::Shape{stored_out, spec.in};
     weight.view = spec.rows;
     weight.view.dim = spec.transposed && spec.rows.groups > 0 ? 1 : 0;
+    return parameter(std::move(weight));
+}
+
+TensorId BlockBuilder::linear(TensorId x, const LinearSpec& spec) {
     tensor::Shape shape = this->shape(x);
     shape.back() = spec.out;
     OpAttributes attributes;
     attributes.transposed = spec.transposed;
-    return apply(OpKind::linear, spec.op, spec.slot, {x, parameter(std::move(weight))},
-                 {spec.op + ".out", spec.role, std::move(shape)}, attributes);
+    return apply(OpKind::linear, spec.op, spec.slot, {x, weight(spec)}, {spec.op + ".out", spec.role, std::move(shape)},
+                 attributes);
 }
 
 TensorId BlockBuilder::bias(TensorId x, const LinearSpec& spec, TensorRole role) {

@@ -49,6 +49,8 @@ public:
     void apply_into(OpKind kind, std::string name, std::vector<TensorId> inputs, TensorId output);
 
     TensorId linear(TensorId x, const LinearSpec& spec);
+    /// The weight alone, for another op.
+    TensorId weight(const LinearSpec& spec);
     /// Adds the bias of the linear; the output has `role`.
     TensorId bias(TensorId x, const LinearSpec& spec, TensorRole role);
     /// `tensor` is the checkpoint name of the norm without ".weight".

@@ -150,7 +150,7 @@ std::string block_name(const LayerSpec& layer, const std::vector<Block>& blocks)
     return same == 0 ? name : fmt::format("{}#{}", name, same + 1);
 }
 
-void append_layers(Graph& graph) {
+void append_layers(Graph& graph, bool absorb) {
     const std::vector<LayerSpec>& layers = graph.model.layers;
     const std::size_t first_block = graph.blocks.size();
     std::vector<LayerSpec> kinds;
@@ -167,13 +167,13 @@ void append_layers(Graph& graph) {
     }
     for (std::size_t k = 0; k < kinds.size(); ++k) {
         graph.blocks.push_back(build_layer(graph.model, kinds[k], block_name(kinds[k], graph.blocks),
-                                           std::move(members[k]), graph.workload, graph.parameters));
+                                           std::move(members[k]), graph.workload, absorb, graph.parameters));
     }
 }
 
 }  // namespace
 
-Graph build_graph(const ModelSpec& model, const Workload& workload) {
+Graph build_graph(const ModelSpec& model, const Workload& workload, bool absorb) {
     Graph graph;
     graph.model = model;
     graph.workload = workload;
@@ -182,7 +182,7 @@ Graph build_graph(const ModelSpec& model, const Workload& workload) {
     graph.model.attention.local_rope = rope_for_positions(model.attention.local_rope, positions);
     graph.blocks.push_back(build_embedding(graph.model, graph.workload, graph.parameters));
     graph.sequence.push_back({0, -1});
-    append_layers(graph);
+    append_layers(graph, absorb);
     graph.blocks.push_back(build_head(graph.model, graph.workload, graph.parameters));
     graph.sequence.push_back({static_cast<int>(graph.blocks.size()) - 1, -1});
     return graph;

@@ -20,7 +20,7 @@ bool uses(const Block& block, int parameter) {
 }  // namespace
 
 std::string_view to_string(OpKind kind) {
-    constexpr std::array<std::string_view, 20> names = {"embedding",   "position_embedding",
+    constexpr std::array<std::string_view, 23> names = {"embedding",   "position_embedding",
                                                         "norm",        "linear",
                                                         "bias_add",    "split_heads",
                                                         "merge_heads", "rope",
@@ -29,7 +29,9 @@ std::string_view to_string(OpKind kind) {
                                                         "activation",  "scale",
                                                         "softcap",     "clip",
                                                         "route",       "experts",
-                                                        "gate_rows",   "temperature"};
+                                                        "gate_rows",   "temperature",
+                                                        "take",        "join",
+                                                        "head_linear"};
     return names[static_cast<std::size_t>(kind)];
 }
 

@@ -29,6 +29,7 @@ enum class TensorRole : std::uint8_t {
     mlp_intermediate,  ///< [b, s, f]
     logits,            ///< [b, s, v]
     kv_cache,          ///< [b, c, g, d]
+    latent_cache,      ///< [b, c, 1, r]: what all heads share (latent attention)
     parameter,
 };
 
@@ -38,6 +39,7 @@ enum class ParameterKind : std::uint8_t {
     column_linear,       ///< output dimension is the parallel one
     row_linear,          ///< input dimension is the parallel one
     replicated_linear,
+    latent_linear,       ///< into a latent that every head needs: whole where it is used, stored in parts
     expert_column,       ///< [X, f, e]: as column_linear, for each expert
     expert_row,          ///< [X, e, f]
     router_bias,         ///< [X]
@@ -102,7 +104,8 @@ enum class OpKind : std::uint8_t {
     split_heads,         ///< [b,s,h*d] -> [b,s,h,d]
     merge_heads,         ///< [b,s,h,d] -> [b,s,h*d]
     rope,                ///< [b,s,h,d]
-    attention,           ///< q [b,s,h,d], k [b,t,g,d], v [b,t,g,d], sinks [h]? -> [b,s,h,d]; causal
+    attention,           ///< q [b,s,h,d], k [b,t,g,d], v [b,t,g,v], sinks [h]? -> [b,s,h,v]; causal. Without v the
+                         ///< values are the leading v components of the keys
     cache_write,         ///< new keys or values [b,s,g,d] into the cache tensor (output) [b,c,g,d]
     add,                 ///< x + y
     glu,                 ///< activation(gate) * up
@@ -115,6 +118,9 @@ enum class OpKind : std::uint8_t {
                   ///< [X,f], [X,o] -> [b,s,o]: sum over the experts of routing * down(activation(gate(x)) * up(x))
     gate_rows,    ///< x [b,s,e], gate [b,s,1] -> x * sigmoid(gate)
     temperature,  ///< q [b,s,h,d] -> q times a factor of its token's position (AttentionSpec::temperature_scale)
+    take,         ///< x [..,n] -> [..,m]: the components from `first` on
+    join,         ///< x [b,s,h,d], y [b,s,h or 1,e] -> [b,s,h,d+e]: one behind the other, y for all heads if it has one
+    head_linear,  ///< x [b,s,h,i], w [h*o,i] -> [b,s,h,o]: each head by its own matrix; `transposed`: w [h*i,o]
 };
 
 std::string_view to_string(OpKind kind);
@@ -125,6 +131,11 @@ enum class Slot : std::uint8_t {
     embedding,
     input_norm,  ///< before attention
     qkv,
+    q_down,  ///< latent attention: into the queries' latent
+    kv_down,
+    latent_norm,
+    q_up,  ///< out of it, or of the hidden state where there is none
+    kv_up,
     q_norm,
     k_norm,
     core_attention,
@@ -150,17 +161,19 @@ struct OpAttributes {
     std::int64_t position_offset = 0;  ///< position_embedding
     std::string activation;            ///< glu, activation, experts: HF name
     RoutingSpec routing;               ///< route; experts: top_k
-    bool transposed = false;           ///< linear, experts' gate and up: the weight is stored [in, out]
+    bool transposed = false;           ///< linear, head_linear, experts' gate and up: the weight is stored [in, out]
     bool transposed_down = false;      ///< experts: down is
     bool biased = false;               ///< experts: three biases follow the weights
     double swiglu_limit = 0.0;         ///< experts: MoeSpec::swiglu_limit
     std::int64_t chunk = 0;            ///< attention
     bool sinks = false;                ///< attention: the last input
+    std::int64_t first = 0;            ///< take; rope: the first dimension that rotates
     double attention_scale = 0.0, attention_softcap = 0.0;  ///< attention
     std::int64_t window = 0;                                ///< attention
     bool from_cache = false;                                ///< attention: k and v are caches (decode)
     bool local_rope = false;                                ///< rope: AttentionSpec::local_rope instead of rope
-    std::int64_t heads = 0, kv_heads = 0, head_dim = 0;  ///< attention, split_heads, merge_heads (heads of this tensor)
+    /// attention, split_heads, merge_heads, head_linear (heads of this tensor)
+    std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
 };
 
 struct Op {
@@ -200,7 +213,9 @@ void check_workload(const ModelSpec& model, const Workload& workload, diag::Diag
 /// Builds the graph of one step. The copy of the model in the graph has the rope frequencies of the workload's length.
 /// Throws base::OverflowError when a dimension does not fit in 64 bits.
 /// @pre the workload fits the model (check_workload).
-Graph build_graph(const ModelSpec& model, const Workload& workload);
+/// `absorb`: decode with latent attention multiplies queries and outputs with the matrices that make keys and values of
+/// the latents (kv_up), and attends to the cached latents themselves; otherwise keys and values are made of the cache.
+Graph build_graph(const ModelSpec& model, const Workload& workload, bool absorb = false);
 
 /// The layers (indices) in which `parameter` exists: those of the blocks that use it; {-1} for embedding and head.
 /// A parameter of several blocks (a tied embedding) is listed once.

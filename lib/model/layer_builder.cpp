@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "model/latent_attention.h"
 #include "model/mlp_builder.h"
 
 namespace shardplan::model {
@@ -14,8 +15,8 @@ enum class Part : std::uint8_t { query, key, value };
 
 class LayerBuilder {
 public:
-    LayerBuilder(const ModelSpec& model, const LayerSpec& layer, BlockBuilder& block)
-        : m_(model), layer_(layer), b_(block), workload_(block.workload()) {}
+    LayerBuilder(const ModelSpec& model, const LayerSpec& layer, bool absorb, BlockBuilder& block)
+        : m_(model), layer_(layer), absorb_(absorb), b_(block), workload_(block.workload()) {}
 
     TensorId build(TensorId x) { return m_.layout == BlockLayout::parallel ? parallel(x) : sequential(x); }
 
@@ -45,6 +46,7 @@ private:
 
     const ModelSpec& m_;
     const LayerSpec& layer_;
+    bool absorb_;
     BlockBuilder& b_;
     const Workload& workload_;
 };
@@ -177,7 +179,7 @@ LinearSpec LayerBuilder::out_projection() const {
     spec.slot = Slot::attention_out;
     spec.kind = ParameterKind::row_linear;
     spec.parallel = ParallelDim::heads;
-    spec.in = base::checked_mul(m_.attention.heads, m_.attention.head_dim);
+    spec.in = base::checked_mul(m_.attention.heads, m_.attention.value_dim());
     spec.out = m_.hidden;
     spec.transposed = m_.conv1d;
     spec.role = TensorRole::partial_hidden;
@@ -185,6 +187,10 @@ LinearSpec LayerBuilder::out_projection() const {
 }
 
 TensorId LayerBuilder::attention(TensorId x) {
+    if (m_.attention.is_latent()) {
+        return b_.linear(build_latent_attention(b_, x, m_, absorb_ && workload_.mode == Mode::decode),
+                         out_projection());
+    }
     const TensorId q = project(x, Part::query);
     const TensorId k = project(x, Part::key);
     const TensorId v = project(x, Part::value);
@@ -254,11 +260,11 @@ TensorId LayerBuilder::parallel(TensorId x) {
 }  // namespace
 
 Block build_layer(const ModelSpec& model, const LayerSpec& layer, std::string name, std::vector<int> layers,
-                  const Workload& workload, std::vector<Parameter>& parameters) {
+                  const Workload& workload, bool absorb, std::vector<Parameter>& parameters) {
     BlockBuilder block(std::move(name), workload, parameters);
     const TensorId x = block.input("input", TensorKind::activation, TensorRole::hidden,
                                    {workload.batch_size, workload.query_length(), model.hidden}, workload.dtype);
-    const TensorId output = LayerBuilder(model, layer, block).build(x);
+    const TensorId output = LayerBuilder(model, layer, absorb, block).build(x);
     return block.take(x, output, std::move(layers));
 }
 

@@ -9,7 +9,8 @@
 namespace shardplan::model {
 
 /// The block shared by `layers`, which all are of the kind `layer`. New parameters are appended to `parameters`.
+/// `absorb`: see build_graph.
 Block build_layer(const ModelSpec& model, const LayerSpec& layer, std::string name, std::vector<int> layers,
-                  const Workload& workload, std::vector<Parameter>& parameters);
+                  const Workload& workload, bool absorb, std::vector<Parameter>& parameters);
 
 }  // namespace shardplan::model

@@ -58,10 +58,25 @@ enum class QkvStorage : std::uint8_t {
     grouped,  ///< per kv head: its query heads, its key, its value (falcon-40b; gpt_neox, bloom with one query each)
 };
 
+/// Multi-head latent attention (DeepSeek-V2): keys and values of all heads are made of one latent vector per token, and
+/// all heads share one rotated part of the key. A head's query and key are [nope_dim | rope_dim], head_dim together.
+struct LatentSpec {
+    std::int64_t kv_rank = 0;  ///< width of the latent; 0 = the model has plain attention
+    std::int64_t q_rank = 0;   ///< width of the queries' own latent; 0 = queries are projected directly
+    std::int64_t nope_dim = 0;
+    std::int64_t rope_dim = 0;
+    std::int64_t value_dim = 0;  ///< of a head
+    NormSpec norm;               ///< of the latents
+    bool down_bias = false;      ///< of the projections into the latents
+
+    /// What the cache holds for each token: the normalised latent and the rotated shared key.
+    std::int64_t cache_width() const { return kv_rank + rope_dim; }
+};
+
 struct AttentionSpec {
     std::int64_t heads = 0;
     std::int64_t kv_heads = 0;
-    std::int64_t head_dim = 0;
+    std::int64_t head_dim = 0;  ///< of queries and keys
     QkvStorage storage = QkvStorage::separate;
     bool q_bias = false;
     bool k_bias = false;
@@ -85,6 +100,10 @@ struct AttentionSpec {
     /// Falcon: the slopes are bfloat16 values, the key position and its product with the slope are rounded to bfloat16,
     /// and the product is multiplied by `scale` before it is added.
     bool alibi_bf16 = false;
+    LatentSpec latent;
+
+    bool is_latent() const { return latent.kv_rank > 0; }
+    std::int64_t value_dim() const { return is_latent() ? latent.value_dim : head_dim; }
 };
 
 struct MlpSpec {
@@ -151,7 +170,8 @@ struct TensorNames {
     std::string embedding, position_embedding, embedding_norm, project_in, project_out;
     std::string q, k, v, qkv, out;
     std::string q_norm, k_norm;
-    std::string sinks;  ///< the whole name, nothing is appended
+    std::string sinks;                                              ///< the whole name, nothing is appended
+    std::string q_down, q_down_norm, kv_down, kv_down_norm, kv_up;  ///< latent attention; q is the queries' up side
     std::string gate, up, gate_up, down;
     std::string router;
     std::string router_correction;  ///< the whole name, nothing is appended

@@ -1,5 +1,7 @@
 #include "model/op_rule.h"
 
+#include <algorithm>
+
 #include <utility>
 
 namespace shardplan::model {
@@ -137,20 +139,23 @@ OpRule attention(const Op& op, RuleBuilder builder) {
     const int b = builder.factor("b", out[0]);
     const int s = builder.factor("s", out[1]);
     const int h = builder.factor("h", out[2]);
-    const int d = builder.factor("d", out[3], FactorKind::whole);
+    const int d = builder.factor("d", builder.input_shape(0)[3], FactorKind::whole);
+    const int v = builder.factor("v", out[3], FactorKind::whole);
     const int t = builder.factor("t", builder.input_shape(1)[1], FactorKind::statistical);
     builder.input({b, s, h, d});
     builder.input({b, t, h, d});
-    builder.input({b, t, h, d});
+    if (op.inputs.size() > 2) {
+        builder.input({b, t, h, v});
+    }
     if (op.attributes.sinks) {
         builder.input({h});
     }
-    builder.output({b, s, h, d});
-    if (op.attributes.kv_heads != op.attributes.heads) {
-        builder.rule().inputs[1][2].shared_prefix = true;
-        builder.rule().inputs[2][2].shared_prefix = true;
+    builder.output({b, s, h, v});
+    for (std::size_t i = 1;
+         i < std::min<std::size_t>(op.inputs.size(), 3) && op.attributes.kv_heads != op.attributes.heads; ++i) {
+        builder.rule().inputs[i][2].shared_prefix = true;
     }
-    builder.rule().multiply_adds = {{2.0, {b, s, h, d, t}}};
+    builder.rule().multiply_adds = {{1.0, {b, s, h, d, t}}, {1.0, {b, s, h, v, t}}};
     return builder.take();
 }
 
@@ -223,6 +228,57 @@ OpRule gate_rows(RuleBuilder builder) {
     return builder.take();
 }
 
+OpRule take(RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    std::vector<int> factors;
+    for (std::size_t i = 0; i + 1 < out.size(); ++i) {
+        factors.push_back(builder.factor(i == 2 ? "h" : dim_names[i], out[i]));
+    }
+    std::vector<int> all = factors;
+    all.push_back(builder.factor("n", builder.input_shape(0).back(), FactorKind::whole));
+    factors.push_back(builder.factor("m", out.back(), FactorKind::whole));
+    builder.input(all);
+    builder.output(factors);
+    builder.rule().linear = true;
+    return builder.take();
+}
+
+OpRule join(RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    const int b = builder.factor("b", out[0]);
+    const int s = builder.factor("s", out[1]);
+    const int h = builder.factor("h", out[2]);
+    const int d = builder.factor("d", builder.input_shape(0)[3], FactorKind::whole);
+    const int e = builder.factor("e", builder.input_shape(1)[3], FactorKind::whole);
+    const int both = builder.factor("de", out[3], FactorKind::whole);
+    const bool shared = builder.input_shape(1)[2] != out[2];
+    builder.input({b, s, h, d});
+    builder.input({b, s, shared ? builder.factor("one", 1, FactorKind::whole) : h, e});
+    builder.output({b, s, h, both});
+    builder.rule().linear = true;
+    return builder.take();
+}
+
+/// The first dimension of the weight is heads times the width of one: it is cut by whole heads. What is not cut by
+/// heads there (the other width) is summed over where it is the input's, else it is parallel.
+OpRule head_linear(const Op& op, RuleBuilder builder) {
+    const tensor::Shape& out = builder.output_shape();
+    const bool transposed = op.attributes.transposed;
+    const int b = builder.factor("b", out[0]);
+    const int s = builder.factor("s", out[1]);
+    const int h = builder.factor("h", out[2]);
+    const int i =
+        builder.factor("i", builder.input_shape(0)[3], transposed ? FactorKind::whole : FactorKind::contracting);
+    const int o = builder.factor("o", out[3], transposed ? FactorKind::parallel : FactorKind::whole);
+    builder.input({b, s, h, i});
+    builder.input({h, transposed ? o : i});
+    builder.output({b, s, h, o});
+    builder.rule().linear = true;
+    builder.rule().factor_input = 1;
+    builder.rule().multiply_adds = {{1.0, {b, s, h, i, o}}};
+    return builder.take();
+}
+
 }  // namespace
 
 OpRule rule_of(const Op& op, const Block& block) {
@@ -241,6 +297,9 @@ OpRule rule_of(const Op& op, const Block& block) {
         case OpKind::route: return route(op, builder);
         case OpKind::experts: return experts(op, builder);
         case OpKind::gate_rows: return gate_rows(builder);
+        case OpKind::take: return take(builder);
+        case OpKind::join: return join(builder);
+        case OpKind::head_linear: return head_linear(op, builder);
         case OpKind::add:
         case OpKind::scale: return elementwise(op, builder, true);
         case OpKind::bias_add:

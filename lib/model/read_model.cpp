@@ -194,7 +194,8 @@ std::optional<ModelSpec> read_model(const ConfigValue& config, diag::Diagnostics
     }
     FieldReader fields(*source.config, diagnostics);
     std::string_view key;
-    if (const std::string_view kind = unsupported_fields(*source.config, family->experts, key); !kind.empty()) {
+    if (const std::string_view kind = unsupported_fields(*source.config, family->experts, family->latent, key);
+        !kind.empty()) {
         fields.report("SP2002", {key}, fmt::format("{} says {}, which is not supported yet", key, kind));
         return std::nullopt;
     }

@@ -18,8 +18,8 @@ constexpr auto kinds = std::to_array<Kind>({
     {"mixture of experts",
      " grok-1 step3p7 jetmoe qwen3_vl_moe qwen3_vl_moe_text arctic ernie4_5_moe "
      "flex_olmo dots1 hunyuan_v1_moe nllb-moe "},
-    {"multi-head latent attention",
-     " deepseek_v2 deepseek_v3 deepseek_v32 deepseek_vl_v2 kimi_k2 kimi_k25 glm_moe_dsa minicpm3 longcat_flash "},
+    {"latent attention to a choice of the tokens (an indexer)", " deepseek_v32 glm_moe_dsa "},
+    {"multi-head latent attention in layers of another form", " minicpm3 longcat_flash "},
     {"encoder-decoder",
      " t5 mt5 umt5 longt5 switch_transformers bart mbart pegasus marian m2m_100 blenderbot led prophetnet whisper "
      "speech_to_text bigbird_pegasus t5gemma "},
@@ -31,7 +31,8 @@ constexpr auto kinds = std::to_array<Kind>({
      "qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text minimax minimax_m1 yuan lfm2 falcon_h1 granitemoehybrid "
      "retnet "},
     {"layers of different shapes (block_configs)", " nemotron-nas "},
-    {"vision or speech beside text in one config", " phi4mm git llava mllama mllama_text_model qwen2_vl qwen2_5_vl "},
+    {"vision or speech beside text in one config",
+     " phi4mm git kimi_k25 llava mllama mllama_text_model qwen2_vl qwen2_5_vl "},
 });
 
 }  // namespace
@@ -46,7 +47,8 @@ std::string_view unsupported_kind(std::string_view model_type) {
     return it == kinds.end() ? std::string_view{} : it->name;
 }
 
-std::string_view unsupported_fields(const ConfigValue& config, bool experts_known, std::string_view& key) {
+std::string_view unsupported_fields(const ConfigValue& config, bool experts_known, bool latent_known,
+                                    std::string_view& key) {
     for (const std::string_view experts : {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"}) {
         const ConfigValue* value = config.find(experts);
         const std::int64_t* count = value != nullptr ? value->integer() : nullptr;
@@ -57,9 +59,10 @@ std::string_view unsupported_fields(const ConfigValue& config, bool experts_know
     }
     for (const auto& [field, kind] :
          {std::pair<std::string_view, std::string_view>{"kv_lora_rank", "multi-head latent attention"},
+          {"index_n_heads", "latent attention to a choice of the tokens (an indexer)"},
           {"block_configs", "layers of different shapes (block_configs)"}}) {
         const ConfigValue* value = config.find(field);
-        if (value != nullptr && !value->is_null()) {
+        if (value != nullptr && !value->is_null() && !(latent_known && field == "kv_lora_rank")) {
             key = field;
             return kind;
         }

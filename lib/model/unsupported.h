@@ -11,7 +11,8 @@ namespace shardplan::model {
 std::string_view unsupported_kind(std::string_view model_type);
 
 /// The kind that the fields show whatever the type says (experts, latent attention, per-layer shapes); empty if none.
-/// Experts do not count where the family knows of them. `key` becomes the telling field.
-std::string_view unsupported_fields(const ConfigValue& config, bool experts_known, std::string_view& key);
+/// Experts and latent attention do not count where the family knows of them. `key` becomes the telling field.
+std::string_view unsupported_fields(const ConfigValue& config, bool experts_known, bool latent_known,
+                                    std::string_view& key);
 
 }  // namespace shardplan::model

@@ -44,10 +44,16 @@ const char* role_name(TensorRole role) {
         case TensorRole::mlp_intermediate: return "mlp_intermediate";
         case TensorRole::logits: return "logits";
         case TensorRole::kv_cache: return "kv_cache";
+        case TensorRole::latent_cache: return "latent_cache";
         case TensorRole::free:
         case TensorRole::parameter: break;
     }
     return "free";
+}
+
+/// The last dimension of a head: values may be narrower than keys.
+std::int64_t width(const tensor::Shape& shape, const model::AttentionSpec& attention) {
+    return shape.size() > 3 ? shape[3] : attention.head_dim;
 }
 
 }  // namespace
@@ -101,7 +107,7 @@ std::vector<DimRequest> ActivationSpecs::requests(TensorRole role, const tensor:
         case TensorRole::attention_output: {
             std::vector<DimRequest> dims = {batch, sequence(Semantic::query_length, shape[1]),
                                             request(Semantic::head, "num_attention_heads", attention.heads),
-                                            request(Semantic::head_dim, "head_dim", attention.head_dim)};
+                                            request(Semantic::head_dim, "head_dim", width(shape, attention))};
             dims.resize(shape.size());
             return dims;
         }
@@ -110,7 +116,7 @@ std::vector<DimRequest> ActivationSpecs::requests(TensorRole role, const tensor:
             const DimRequest rows =
                 phase_ == Phase::decode ? none : request(Semantic::kv_length, length_name(), shape[1]);
             std::vector<DimRequest> dims = {batch, rows, request(Semantic::kv_head, kv_heads_name, attention.kv_heads),
-                                            request(Semantic::kv_head_dim, "head_dim", attention.head_dim)};
+                                            request(Semantic::kv_head_dim, "head_dim", width(shape, attention))};
             dims.resize(shape.size());
             return dims;
         }
@@ -120,6 +126,13 @@ std::vector<DimRequest> ActivationSpecs::requests(TensorRole role, const tensor:
                     {train(Semantic::kv_length), "cache_length", shape[1]},
                     {train(Semantic::kv_head), kv_heads_name, attention.kv_heads},
                     {train(Semantic::kv_head_dim), "head_dim", attention.head_dim}};
+        }
+        case TensorRole::latent_cache: {
+            const auto train = [&](Semantic s) { return job_.partition_axis.resolve(s, Phase::train); };
+            return {{train(Semantic::batch), "batch_size", shape[0]},
+                    {train(Semantic::kv_length), "cache_length", shape[1]},
+                    none,
+                    none};
         }
         case TensorRole::attention_merged: {
             DimRequest merged = request(Semantic::embed, "hidden_size", attention.heads);
@@ -228,8 +241,12 @@ mesh::AxisSet ActivationSpecs::axes_used() const {
 std::vector<ActivationSpec> ActivationSpecs::described() const {
     std::vector<ActivationSpec> result;
     for (const auto& [key, ask] : asks_) {
-        if (ask.strength == Ask::Strength::enforce) {
-            result.push_back({role_name(key.first), ask.spec, ask.reason});
+        ActivationSpec spec{role_name(key.first), ask.spec, ask.reason};
+        const bool known = std::any_of(result.begin(), result.end(), [&](const ActivationSpec& other) {
+            return other.name == spec.name && other.spec == spec.spec;  // keys and values of other widths
+        });
+        if (ask.strength == Ask::Strength::enforce && !known) {
+            result.push_back(std::move(spec));
         }
     }
     return result;

@@ -31,7 +31,7 @@ public:
                     Placer& placer);
 
     /// The ask for a tensor of an activation, input or cache role. Roles that are enforced have one shape in the whole
-    /// graph.
+    /// graph, but for the width of keys and values (latent attention).
     const Ask& ask(model::TensorRole role, const tensor::Shape& shape);
 
     /// The refined axes of every ask made so far, hints included.

@@ -192,7 +192,8 @@ void FrontEnd::remark_on_provider(const SpecEntry& heads, backend::ProviderCondi
 }
 
 void FrontEnd::build_graph() {
-    plan_.graph = model::build_graph(plan_.job.model, plan_.job.workload);
+    const bool absorb = plan_.provider.kind == backend::ProviderKind::inference;
+    plan_.graph = model::build_graph(plan_.job.model, plan_.job.workload, absorb);
     if (plan_.job.rule_source != partition::RuleSource::derived) {
         rules_ = rule_table(plan_.job, diagnostics_);
     }

@@ -206,7 +206,7 @@ private:
 }  // namespace
 
 void fuse_steps(BlockPlan& block, const model::Block& graph, const backend::BackendSpecProvider& provider) {
-    for (const Slot slot : {Slot::qkv, Slot::fc1}) {
+    for (const Slot slot : {Slot::qkv, Slot::kv_down, Slot::q_up, Slot::kv_up, Slot::fc1}) {
         SlotFuser(block, graph, provider, slot).run();
     }
 }

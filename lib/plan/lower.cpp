@@ -319,7 +319,7 @@ private:
         Layout sums = q.layout;
         sums.pending = axes.set();
         const auto f32 = tensor::DType::f32;
-        const ValueId o = builder_.add_auxiliary(op_.name + ".partial", sums, q.shape, f32);
+        const ValueId o = builder_.add_auxiliary(op_.name + ".partial", sums, builder_.tensor(op_.output).shape, f32);
         const ValueId m = builder_.add_auxiliary(op_.name + ".max", rows, shape, f32);
         const ValueId l = builder_.add_auxiliary(op_.name + ".sum", rows, shape, f32);
         ComputeStep partial = step(ComputeKind::attention_partial, inputs, {o, m, l});

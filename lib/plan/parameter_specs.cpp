@@ -27,6 +27,7 @@ const char* role_text(ParameterKind kind) {
         case ParameterKind::column_linear: return "column";
         case ParameterKind::row_linear: return "row";
         case ParameterKind::replicated_linear: return "linear";
+        case ParameterKind::latent_linear: return "latent";
         case ParameterKind::expert_column: return "expert column";
         case ParameterKind::expert_row: return "expert row";
         case ParameterKind::router_bias: return "router bias";
@@ -86,9 +87,11 @@ private:
         switch (parameter.parallel) {
             case ParallelDim::heads: return {Semantic::head, "num_attention_heads", model.attention.heads};
             case ParallelDim::kv_heads: return {Semantic::kv_head, "num_key_value_heads", model.attention.kv_heads};
-            case ParallelDim::mlp:  // a shared expert's may differ from that of dense layers
-                return {Semantic::mlp_intermediate, "intermediate_size",
-                        parameter.shape[static_cast<std::size_t>(parallel_dimension(parameter))]};
+            case ParallelDim::mlp: {
+                const std::int64_t size = parameter.shape[static_cast<std::size_t>(parallel_dimension(parameter))];
+                const bool shared = size != model.mlp.intermediate;  // of the expert that all tokens pass
+                return {Semantic::mlp_intermediate, shared ? "shared_intermediate_size" : "intermediate_size", size};
+            }
             case ParallelDim::vocab: return {Semantic::vocab, "vocab_size", model.vocab_rows()};
             case ParallelDim::experts:
                 return {Semantic::mlp_intermediate, "moe_intermediate_size", model.moe.intermediate};
@@ -101,6 +104,9 @@ private:
         const int rank = static_cast<int>(parameter.shape.size());
         const bool row_bias = parameter.kind == ParameterKind::expert_row_bias;
         const int cut = row_bias ? 1 : parallel_dimension(parameter);
+        if (parameter.kind == ParameterKind::latent_linear) {
+            return whole_over_heads(parameter, stored);
+        }
         if (cut < 0 || parameter.parallel == ParallelDim::none) {
             stored.reason = fmt::format("derived: {} weights are replicated", stored.role);
             return partition::Layout::replicated(rank);
@@ -143,6 +149,18 @@ private:
         if (shared && job_.options.kv_heads == KvHeads::replicate) {
             layout[cut] = dividing_prefix(layout[cut], info.units, mesh_.refined());
         }
+        return layout;
+    }
+
+    /// Every device of the heads needs the whole latent: the weight is only stored in parts.
+    partition::Layout whole_over_heads(const Parameter& parameter, StoredTensor& stored) {
+        const int input = parameter.transposed ? 0 : 1;
+        std::vector<DimRequest> dims(parameter.shape.size());
+        stored.reason = "derived: latent, whole over the heads' axes";
+        add_storage(parameter, input, {}, dims, stored);
+        stored.spec = placer_.place(stored.name, dims);
+        partition::Layout layout = partition::Layout::replicated(static_cast<int>(parameter.shape.size()));
+        layout[input] = mesh_.refine(stored.spec.entries[static_cast<std::size_t>(input)]);
         return layout;
     }
 
@@ -193,8 +211,8 @@ private:
 
     static bool is_linear(ParameterKind kind) {
         return kind == ParameterKind::column_linear || kind == ParameterKind::row_linear ||
-               kind == ParameterKind::replicated_linear || kind == ParameterKind::expert_column ||
-               kind == ParameterKind::expert_row;
+               kind == ParameterKind::replicated_linear || kind == ParameterKind::latent_linear ||
+               kind == ParameterKind::expert_column || kind == ParameterKind::expert_row;
     }
 
     partition::Layout by_rules(const Parameter& parameter, StoredTensor& stored) {

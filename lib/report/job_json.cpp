@@ -29,6 +29,18 @@ void write_norm(JsonWriter& json, std::string_view key, const model::NormSpec& n
         JsonLayout::one_line);
 }
 
+void write_latent(JsonWriter& json, const model::LatentSpec& latent) {
+    json.object("latent", [&] {
+        json.field("kv_rank", latent.kv_rank);
+        json.field("q_rank", latent.q_rank);
+        json.field("nope_dim", latent.nope_dim);
+        json.field("rope_dim", latent.rope_dim);
+        json.field("value_dim", latent.value_dim);
+        json.field("down_bias", latent.down_bias);
+        write_norm(json, "norm", latent.norm);
+    });
+}
+
 void write_attention(JsonWriter& json, const model::AttentionSpec& attention) {
     json.object("attention", [&] {
         json.field("heads", attention.heads);
@@ -47,6 +59,9 @@ void write_attention(JsonWriter& json, const model::AttentionSpec& attention) {
             json.field("attention_factor", attention.rope.attention_factor);
             json.list("inverse_frequencies", attention.rope.inverse_frequencies);
         });
+        if (attention.is_latent()) {
+            write_latent(json, attention.latent);
+        }
         json.field("alibi", attention.alibi);
         json.list("alibi_slopes", attention.alibi_slopes);
     });

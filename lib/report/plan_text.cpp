@@ -33,17 +33,25 @@ void write_fact(std::ostream& out, const Style& style, std::string_view label, s
     }
 }
 
+std::string heads_text(const model::AttentionSpec& attention) {
+    if (!attention.is_latent()) {
+        return fmt::format("{} heads, {} key/value heads of {}", attention.heads, attention.kv_heads,
+                           attention.head_dim);
+    }
+    const model::LatentSpec& latent = attention.latent;
+    const std::string queries = latent.q_rank > 0 ? fmt::format(", of queries {}", latent.q_rank) : "";
+    return fmt::format("{} heads, keys of {} + {} rotated, values of {}, latent of {}{}", attention.heads,
+                       latent.nope_dim, latent.rope_dim, latent.value_dim, latent.kv_rank, queries);
+}
+
 std::string model_text(const plan::Plan& plan) {
     const model::ModelSpec& model = plan.graph.model;
-    return fmt::format(
-        "{}, {} layer{}, hidden {}, {} heads, {} key/value heads of {}, intermediate {}, vocabulary {}{}{}; {} "
-        "parameters "
-        "({})",
-        model.model_type, model.layer_count(), model.layer_count() == 1 ? "" : "s", model.hidden, model.attention.heads,
-        model.attention.kv_heads, model.attention.head_dim, model.mlp.intermediate, model.vocab,
-        model.vocab_rows() > model.vocab ? fmt::format(" padded to {}", model.vocab_rows()) : "",
-        model.scores > 0 ? fmt::format(", scores {}", model.scores) : "", count_text(plan.totals.parameters),
-        bytes_text(plan.totals.parameter_bytes));
+    return fmt::format("{}, {} layer{}, hidden {}, {}, intermediate {}, vocabulary {}{}{}; {} parameters ({})",
+                       model.model_type, model.layer_count(), model.layer_count() == 1 ? "" : "s", model.hidden,
+                       heads_text(model.attention), model.mlp.intermediate, model.vocab,
+                       model.vocab_rows() > model.vocab ? fmt::format(" padded to {}", model.vocab_rows()) : "",
+                       model.scores > 0 ? fmt::format(", scores {}", model.scores) : "",
+                       count_text(plan.totals.parameters), bytes_text(plan.totals.parameter_bytes));
 }
 
 std::string workload_text(const model::Workload& workload) {

@@ -117,6 +117,12 @@ TEST_CASE("remarks: what Megatron refuses and our local kernels can do") {
         biased.attention.alibi = true;
         CHECK(mentions(remarks(ProviderKind::local, compat, biased, one_device), "ALiBi"));
         CHECK(remarks(ProviderKind::fused, compat, biased, one_device).empty());
+        model::ModelSpec latent = model;
+        latent.attention.latent.kv_rank = 16;
+        CHECK(remarks(ProviderKind::inference, compat, latent, one_device).empty());
+        latent.moe.experts = 8;
+        CHECK(mentions(remarks(ProviderKind::inference, compat, latent, one_device), "the norm before experts"));
+        CHECK(remarks(ProviderKind::fused, compat, latent, one_device).empty());
     }
 }
 

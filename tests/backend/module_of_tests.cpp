@@ -63,6 +63,16 @@ const Row table[] = {
     {OpKind::linear, Slot::shared_router, false, "ReplicatedLinear", "ReplicatedLinear", "ReplicatedLinear"},
     {OpKind::gate_rows, Slot::shared_router, false, "SharedExpertGate", "SharedExpertGate", "SharedExpertGate"},
     {OpKind::temperature, Slot::none, false, "QueryTemperature", "QueryTemperature", "QueryTemperature"},
+    // Latent attention (2.3, MLA).
+    {OpKind::linear, Slot::q_down, false, "ColumnParallelLinear", "TELinear", "TELinear"},
+    {OpKind::linear, Slot::kv_down, false, "ColumnParallelLinear", "TELinear", "TELinear"},
+    {OpKind::linear, Slot::q_up, false, "ColumnParallelLinear", "TEColumnParallelLinear", "TEColumnParallelLinear"},
+    {OpKind::linear, Slot::kv_up, false, "ColumnParallelLinear", "TEColumnParallelLinear", "TEColumnParallelLinear"},
+    {OpKind::norm, Slot::latent_norm, false, "WrappedTorchNorm", "TENorm", "TENorm"},
+    {OpKind::norm, Slot::latent_norm, true, "IdentityOp", "IdentityOp", "IdentityOp"},
+    {OpKind::head_linear, Slot::kv_up, false, "AbsorbedHeadLinear", "AbsorbedHeadLinear", "AbsorbedHeadLinear"},
+    {OpKind::take, Slot::none, false, "TakeComponents", "TakeComponents", "TakeComponents"},
+    {OpKind::join, Slot::none, false, "JoinComponents", "JoinComponents", "JoinComponents"},
     // With the norm in the linear: only the norm before a column linear disappears, only that linear changes.
     {OpKind::norm, Slot::input_norm, true, "IdentityOp", "IdentityOp", "IdentityOp"},
     {OpKind::norm, Slot::pre_mlp_norm, true, "IdentityOp", "IdentityOp", "IdentityOp"},
@@ -92,7 +102,7 @@ TEST_CASE("column linears that contain their norm") {
     const auto fused = make_provider(ProviderKind::fused, ProviderCompat::current);
     const auto inference = make_provider(ProviderKind::inference, ProviderCompat::current);
     const auto local = make_provider(ProviderKind::local, ProviderCompat::current);
-    for (const Slot slot : {Slot::qkv, Slot::fc1}) {
+    for (const Slot slot : {Slot::qkv, Slot::q_up, Slot::kv_up, Slot::fc1}) {
         const model::Op op = op_of(OpKind::linear, slot);
         CHECK(module_of(*fused, op, true) == "TELayerNormColumnParallelLinear");
         CHECK(module_of(*inference, op, true) == "InferenceLayerNormColumnParallelLinear");

@@ -130,6 +130,27 @@ inline model::ModelSpec tiny_llama4() {
         "vocab_size": 64, "max_position_embeddings": 64, "rope_scaling": null, "torch_dtype": "float32"})");
 }
 
+/// Latent attention with direct queries, a dense layer, then experts with unnormalised weights and two shared ones.
+inline model::ModelSpec tiny_deepseek_v2() {
+    return model_of(R"({"model_type": "deepseek_v2", "hidden_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 8, "q_lora_rank": null, "kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 4,
+        "v_head_dim": 6, "intermediate_size": 48, "moe_intermediate_size": 16, "n_routed_experts": 8,
+        "n_shared_experts": 2, "num_experts_per_tok": 3, "first_k_dense_replace": 1, "routed_scaling_factor": 1.5,
+        "vocab_size": 64, "max_position_embeddings": 64, "torch_dtype": "float32"})");
+}
+
+/// Latent queries, yarn with a correction of the scores, experts in groups with a correction bias.
+inline model::ModelSpec tiny_deepseek_v3(const std::string& bias = "false") {
+    return model_of(fmt::format(R"({{"model_type": "deepseek_v3", "hidden_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 8, "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 4,
+        "v_head_dim": 6, "attention_bias": {}, "intermediate_size": 48, "moe_intermediate_size": 16,
+        "n_routed_experts": 8, "num_experts_per_tok": 3, "n_group": 4, "topk_group": 2, "first_k_dense_replace": 1,
+        "vocab_size": 64, "max_position_embeddings": 64, "rope_scaling": {{"type": "yarn", "factor": 4.0,
+        "original_max_position_embeddings": 16, "beta_fast": 32, "beta_slow": 1, "mscale": 0.8, "mscale_all_dim": 0.6}},
+        "torch_dtype": "float32"}})",
+                                bias));
+}
+
 inline model::ModelSpec tiny_model(const std::string& family) {
     if (family == "gpt_oss") {
         return tiny_gpt_oss();
@@ -166,6 +187,15 @@ inline model::ModelSpec tiny_model(const std::string& family) {
     }
     if (family == "granitemoe") {
         return tiny_granitemoe();
+    }
+    if (family == "deepseek_v2") {
+        return tiny_deepseek_v2();
+    }
+    if (family == "deepseek_v3") {
+        return tiny_deepseek_v3();
+    }
+    if (family == "deepseek_v3 with biases") {
+        return tiny_deepseek_v3("true");
     }
     return tiny_llama();
 }

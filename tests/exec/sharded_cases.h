@@ -25,6 +25,7 @@ struct ShardedCase {
     plan::KvHeads kv_heads = plan::KvHeads::replicate;
     plan::TokenDispatcher dispatcher = plan::TokenDispatcher::automatic;
     std::optional<bool> grouped = std::nullopt;
+    partition::Compat compat = partition::Compat::seed;  ///< of the provider: current has experts in inference
     std::int64_t batch = 8;
     std::int64_t tokens = 8;
     std::int64_t chunk = 0;
@@ -147,6 +148,44 @@ inline void add_expert_family_cases(std::vector<ShardedCase>& cases) {
     }
 }
 
+/// Latent attention: every provider has a decode step of its own. In f32 only, because of the experts.
+inline void add_latent_cases(std::vector<ShardedCase>& cases) {
+    using backend::ProviderChoice;
+    using Axes = std::vector<std::pair<std::string, partition::SpecEntry>>;
+    const Axes megatron = {{"hidden_state_axis", {}}};
+    const Axes whole_cache = {{"key_sequence_axis", {}}, {"generation_key_sequence_axis", {}}};
+    for (const auto& [mesh, axes] :
+         std::vector<std::pair<std::string, Axes>>{{"tp=2", {}},
+                                                   {"tp=2", megatron},
+                                                   {"dp=2", {}},
+                                                   {"sp=2", {}},
+                                                   {"sp=2", whole_cache},
+                                                   {"fsdp=2", {}},
+                                                   {"ep=2", {{"batch_axis", {"ep"}}}},
+                                                   {"tp=4", {}},
+                                                   {"tp=4", megatron},
+                                                   {"sp=4", {}},
+                                                   {"fsdp=2,tp=2", megatron},
+                                                   {"sp=2,tp=2", {}},
+                                                   {"sp=2,tp=2", megatron},
+                                                   {"sp=2,fsdp=2", {}},
+                                                   {"ep=2,tp=2", {{"hidden_state_axis", {}}, {"batch_axis", {"ep"}}}},
+                                                   {"tp=8", megatron},
+                                                   {"fsdp=2,sp=2,tp=2", {}},
+                                                   {"dp=2,ep=2,tp=2", {{"batch_axis", {"dp", "ep"}}}}}) {
+        for (const char* model : {"deepseek_v2", "deepseek_v3"}) {
+            for (const auto provider : {ProviderChoice::local, ProviderChoice::fused}) {
+                cases.push_back({model, mesh, model::Mode::prefill, tensor::DType::f32, axes, provider});
+                cases.push_back({model, mesh, model::Mode::decode, tensor::DType::f32, axes, provider});
+            }
+            ShardedCase absorbed{model, mesh, model::Mode::decode, tensor::DType::f32, axes};  // inference or fused
+            absorbed.kernels = kernels::KernelSet::onednn;
+            absorbed.compat = partition::Compat::current;
+            cases.push_back(absorbed);
+        }
+    }
+}
+
 /// Every family and mode over every kind of axis, then cases of their own.
 inline std::vector<ShardedCase> sharded_cases() {
     std::vector<ShardedCase> cases;
@@ -167,6 +206,7 @@ inline std::vector<ShardedCase> sharded_cases() {
     add_chunk_and_padding_cases(cases);
     add_dispatch_cases(cases);
     add_expert_family_cases(cases);
+    add_latent_cases(cases);
     return cases;
 }
 

@@ -30,6 +30,7 @@ plan::Job job_of(const test::ShardedCase& c) {
     job.options.kv_heads = c.kv_heads;
     job.dispatcher = c.dispatcher;
     job.experts.use_grouped_gemm = c.grouped;
+    job.options.compat = c.compat;
     for (const auto& [field, axes] : c.axes) {
         job.partition_axis.set(field, axes, "/partition_axis/" + field);
     }

@@ -62,7 +62,7 @@ TEST_CASE("one wrong field") {
         {R"({"model_type": "minimax"})", "SP2002", "/model_type", "linear attention"},
         {R"({"model_type": "t5"})", "SP2002", "/model_type", "encoder-decoder"},
         {R"({"model_type": "mamba"})", "SP2002", "/model_type", "state-space"},
-        {R"({"model_type": "deepseek_v3"})", "SP2002", "/model_type", "multi-head latent attention"},
+        {R"({"model_type": "deepseek_v32"})", "SP2002", "/model_type", "indexer"},
         {R"({"num_local_experts": 8})", "SP2002", "/num_local_experts", "mixture of experts"},
     };
     for (const Row& row : rows) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/job_reader.h"
+#include "model/op_rule.h"
 #include "plan/plan.h"
 #include "plan/random_jobs.h"
 #include "report/plan_json.h"
@@ -130,15 +131,14 @@ void check_values(const Plan& plan, const BlockPlan& block) {
         CHECK(value.local_bytes == tensor::byte_count(value.local_shape, value.dtype));
     }
     for (const Step& step : block.steps) {
-        for (const ValueId id : step.compute ? step.compute->inputs : std::vector<ValueId>{}) {
-            const Value& value = block.values[static_cast<std::size_t>(id)];
-            const model::OpKind kind = plan.graph.blocks[static_cast<std::size_t>(block.block)]
-                                           .ops[static_cast<std::size_t>(step.compute->op)]
-                                           .kind;
-            const bool passes = kind == model::OpKind::add || kind == model::OpKind::scale ||
-                                kind == model::OpKind::split_heads || kind == model::OpKind::merge_heads ||
-                                step.compute->kind != ComputeKind::op;
-            CHECK_MESSAGE((passes || value.layout.pending.empty()), value.name << " is still a partial sum");
+        if (!step.compute || step.compute->kind != ComputeKind::op) {
+            continue;
+        }
+        const model::Block& graph = plan.graph.blocks[static_cast<std::size_t>(block.block)];
+        const model::OpRule rule = model::rule_of(graph.ops[static_cast<std::size_t>(step.compute->op)], graph);
+        for (std::size_t i = 0; i < step.compute->inputs.size(); ++i) {
+            const Value& value = block.values[static_cast<std::size_t>(step.compute->inputs[i])];
+            CHECK_MESSAGE((rule.passes(i) || value.layout.pending.empty()), value.name << " is still a partial sum");
         }
     }
 }

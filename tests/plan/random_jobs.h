@@ -21,6 +21,7 @@ public:
     /// The next job.
     std::string next() {
         draw_mesh();
+        f32_only_ = false;
         const std::string model = draw_model();
         const std::string workload = draw_workload();
         const std::string fields = draw_fields();
@@ -78,7 +79,7 @@ private:
 
     /// Mixtures of experts, of every way to store, weigh and bias them.
     std::string draw_expert_model(const std::string& common, const std::string& kv, std::int64_t head_dim) {
-        has_experts_ = true;
+        f32_only_ = true;
         const std::string experts =
             fmt::format(R"("intermediate_size": {}, "num_local_experts": {}, "num_experts_per_tok": {})",
                         pick_size({8, 16, 24}), pick_size({4, 8, 8, 12}), pick_size({1, 2, 3}));
@@ -112,11 +113,11 @@ private:
                         hidden, layers, heads, vocab);
         const std::string mlp = fmt::format(R"("intermediate_size": {})", wide);
         const std::string kv = fmt::format(R"("num_key_value_heads": {})", kv_heads);
-        has_experts_ = false;
+        f32_only_ = false;
         if (one_in(3)) {
             return draw_expert_model(common, kv, head_dim);
         }
-        switch (random_.below(8)) {
+        switch (random_.below(10)) {
             case 0:
                 return fmt::format(R"({{"model_type": "gpt2", "n_embd": {}, "n_layer": {}, "n_head": {}, )"
                                    R"("vocab_size": {}, "n_positions": 64, "torch_dtype": "float32"}})",
@@ -139,10 +140,29 @@ private:
                                    head_dim);
             case 5: return fmt::format(R"({{"model_type": "olmo2", {}, {}, {}}})", common, mlp, kv);
             case 6: return fmt::format(R"({{"model_type": "phi", {}, {}, "partial_rotary_factor": 0.5}})", common, mlp);
+            case 7: return draw_deepseek(common, mlp);
             default:
                 return fmt::format(R"({{"model_type": "llama", {}, {}, {}, "tie_word_embeddings": {}}})", common, mlp,
                                    kv, pick({"true", "false"}));
         }
+    }
+
+    /// Latent attention with both kinds of routers; all layers with experts, or none. Experts run in f32 only: in bf16
+    /// the order of a sum may choose others.
+    std::string draw_deepseek(const std::string& common, const std::string& mlp) {
+        const bool dense = one_in(2);
+        f32_only_ = !dense;
+        const std::string latent = fmt::format(
+            R"("q_lora_rank": {}, "kv_lora_rank": {}, "qk_nope_head_dim": {}, "qk_rope_head_dim": 4, "v_head_dim": {})",
+            pick({"null", "24", "16"}), pick_size({16, 12}), pick_size({8, 4}), pick_size({8, 6}));
+        const std::string experts =
+            dense ? R"("n_routed_experts": null)"
+                  : fmt::format(R"("n_routed_experts": 8, "num_experts_per_tok": 2, "n_group": 4, "topk_group": 2, )"
+                                R"("first_k_dense_replace": 0, "moe_intermediate_size": 16, "n_shared_experts": {})",
+                                pick({"1", "2", "null"}));
+        return fmt::format(R"({{"model_type": "{}", {}, {}, {}, {}, "attention_bias": {}}})",
+                           pick({"deepseek_v2", "deepseek_v3"}), common, mlp, latent, experts,
+                           pick({"false", "false", "true"}));
     }
 
     std::string draw_workload() {
@@ -152,7 +172,7 @@ private:
         return fmt::format(
             R"({{"mode": "{}", "batch_size": {}, "sequence_length": {}, "cache_length": {}, "dtype": "{}"}})",
             decode ? "decode" : "prefill", pick_size({8, 8, 8, 4, 6, 1}), tokens, cache,
-            has_experts_ ? "f32" : pick({"f32", "f32", "f32", "bf16"}));
+            f32_only_ ? "f32" : pick({"f32", "f32", "f32", "bf16"}));
     }
 
     /// Zero, one or two axes, hardly ever one of `taken`; what was drawn is added to it.
@@ -238,7 +258,7 @@ private:
     std::int64_t devices_;
     Names axes_;
     std::string mesh_;
-    bool has_experts_ = false;  ///< rounding may choose other experts: such models run in f32
+    bool f32_only_ = false;  ///< the model drawn last
 };
 
 }  // namespace shardplan::test

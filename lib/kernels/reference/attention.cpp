@@ -35,7 +35,7 @@ struct Problem {
     std::int64_t keys() const { return k.shape[1]; }
     std::int64_t kv_heads() const { return k.shape[2]; }
     std::int64_t head_dim() const { return q.shape[3]; }
-    std::int64_t value_dim() const { return v.shape[3]; }
+    std::int64_t value_dim() const { return params.value_dim > 0 ? params.value_dim : v.shape[3]; }
 
     std::int64_t kv_head_of(std::int64_t head) const {
         return (params.q_head_start + head) / params.queries_per_kv - params.kv_head_start;
@@ -175,7 +175,7 @@ private:
         const std::int64_t dv = problem_.value_dim();
         for (std::int64_t j = 0; j < keys.size(); ++j) {
             const std::int64_t token = (b * problem_.keys() + keys.begin + j) * problem_.kv_heads() + g;
-            load_floats(problem_.v, token * dv, dv, values_.data() + j * dv);
+            load_floats(problem_.v, token * problem_.v.shape[3], dv, values_.data() + j * dv);
             if (!transposed_) {
                 load_floats(problem_.k, token * d, d, keys_.data() + j * d);
                 continue;
@@ -277,6 +277,9 @@ void check_params(const Problem& problem) {
     if (!params.alibi_slopes.empty()) {
         check_length("attention", "alibi_slopes", params.alibi_slopes.size(), problem.heads());
     }
+    if (params.value_dim < 0 || params.value_dim > problem.v.shape[3]) {
+        reject("attention", fmt::format("values of {} components in rows of {}", params.value_dim, problem.v.shape[3]));
+    }
     if (!params.sinks.empty()) {
         check_length("attention", "sinks", params.sinks.size(), problem.heads());
     }
@@ -308,7 +311,7 @@ void check_attention(const Problem& problem) {
     check_shape("attention", "k", problem.k.shape,
                 {problem.batch(), problem.keys(), problem.kv_heads(), problem.head_dim()});
     check_shape("attention", "v", problem.v.shape,
-                {problem.batch(), problem.keys(), problem.kv_heads(), problem.value_dim()});
+                {problem.batch(), problem.keys(), problem.kv_heads(), problem.v.shape[3]});
     check_params(problem);
 }
 

@@ -21,6 +21,10 @@ public:
     void embedding(ConstView ids, ConstView table, std::int64_t first_row, float scale, View y) const override;
     void rope(ConstView x, std::span<const std::int64_t> start, const RopeParams& params, View y) const override;
 
+    void take(ConstView x, std::int64_t first, View y) const override;
+    void join(ConstView x, ConstView tail, View y) const override;
+    void head_matmul(ConstView x, ConstView w, WeightOrder order, View y) const override;
+
     void attention(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View y) const override;
     void attention_partial(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View o, View m,
                            View l) const override;

@@ -46,9 +46,11 @@ void check_rope(const ConstView& x, std::span<const std::int64_t> start, const R
     check_shape("rope", "y", y.shape, x.shape);
     check_length("rope", "start", start.size(), x.shape[0]);
     check_length("rope", "inv_freq", params.inv_freq.size(), params.rotary_dim / 2);
-    if (params.rotary_dim < 0 || params.rotary_dim % 2 != 0 || params.rotary_dim > x.shape[3]) {
-        reject("rope", fmt::format("rotary_dim {} must be even and at most the head dimension {}", params.rotary_dim,
-                                   x.shape[3]));
+    if (params.rotary_dim < 0 || params.rotary_dim % 2 != 0 || params.first < 0 ||
+        params.first + params.rotary_dim > x.shape[3]) {
+        const std::string from = params.first == 0 ? "" : fmt::format(", from dimension {} on", params.first);
+        reject("rope", fmt::format("rotary_dim {} must be even and at most the head dimension {}{}", params.rotary_dim,
+                                   x.shape[3], from));
     }
 }
 
@@ -67,7 +69,7 @@ void ReferenceKernels::rope(ConstView x, std::span<const std::int64_t> start, co
             rotation_at(start[static_cast<std::size_t>(t / tokens)] + t % tokens, params, rotation);
             load_floats(x, t * width, width, row.data());
             for (std::int64_t h = 0; h < x.shape[2]; ++h) {
-                rotate_head(row.data() + h * x.shape[3], rotation, params.interleaved);
+                rotate_head(row.data() + h * x.shape[3] + params.first, rotation, params.interleaved);
             }
             store_floats(row.data(), width, y, t * width);
         }

@@ -18,6 +18,7 @@ struct FamilyEntry {
     std::string_view family;
     FamilyReader read = nullptr;
     bool experts = false;  ///< it may have experts
+    bool latent = false;   ///< it may have latent attention
 };
 
 /// Sorted by model_type.
@@ -28,6 +29,8 @@ void read_bloom(FieldReader& fields, ModelSpec& model);
 void read_cohere(FieldReader& fields, ModelSpec& model);
 void read_cohere2(FieldReader& fields, ModelSpec& model);
 void read_dbrx(FieldReader& fields, ModelSpec& model);
+void read_deepseek_v2(FieldReader& fields, ModelSpec& model);
+void read_deepseek_v3(FieldReader& fields, ModelSpec& model);
 void read_falcon(FieldReader& fields, ModelSpec& model);
 void read_gemma(FieldReader& fields, ModelSpec& model);
 void read_gemma2(FieldReader& fields, ModelSpec& model);

@@ -48,10 +48,10 @@ void read_sparse_layers(FieldReader& fields, ModelSpec& model) {
     }
 }
 
-void read_expert_groups(FieldReader& fields, ModelSpec& model) {
+void read_expert_groups(FieldReader& fields, ModelSpec& model, std::int64_t groups, std::int64_t group_top_k) {
     RoutingSpec& routing = model.moe.routing;
-    routing.groups = fields.size_or({"n_group"}, 1);
-    routing.group_top_k = fields.size_or({"topk_group"}, 1);
+    routing.groups = fields.size_or({"n_group"}, groups);
+    routing.group_top_k = fields.size_or({"topk_group"}, group_top_k);
     if (!fields.ok()) {
         return;
     }

@@ -22,8 +22,8 @@ void read_experts(FieldReader& fields, ModelSpec& model, const MoeDefaults& defa
 /// Experts in every decoder_sparse_step-th layer that mlp_only_layers does not name (qwen).
 void read_sparse_layers(FieldReader& fields, ModelSpec& model);
 
-/// n_group and topk_group; SP2003 where they do not fit the experts. @pre read_experts
-void read_expert_groups(FieldReader& fields, ModelSpec& model);
+/// n_group and topk_group, with the values of absent ones; SP2003 where they do not fit the experts. @pre read_experts
+void read_expert_groups(FieldReader& fields, ModelSpec& model, std::int64_t groups = 1, std::int64_t group_top_k = 1);
 
 /// model.layers.{}.mlp.gate, .mlp.experts.{expert}.gate_proj ...
 void use_mlp_expert_names(ModelSpec& model);

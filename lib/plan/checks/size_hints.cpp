@@ -48,6 +48,8 @@ std::vector<Demand> demands(const Job& job) {
         Row{Semantic::vocab, model.vocab_rows()},
         Row{Semantic::embed, model.hidden},
         Row{Semantic::weight_storage, model.hidden},
+        Row{Semantic::weight_storage, model.attention.latent.kv_rank},
+        Row{Semantic::weight_storage, model.attention.latent.q_rank},
         Row{Semantic::batch, workload.batch_size},
         Row{Semantic::head_dim, model.attention.head_dim},
     };
