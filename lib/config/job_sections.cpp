@@ -147,6 +147,10 @@ void read_options(const ConfigValue& value, plan::Job& job, diag::Diagnostics& d
     options.indivisible =
         reader.choice<plan::Indivisible>("indivisible", names::indivisible).value_or(options.indivisible);
     options.kv_heads = reader.choice<plan::KvHeads>("kv_heads", names::kv_heads).value_or(options.kv_heads);
+    options.cp_comm_type =
+        reader.choice<plan::CpCommType>("cp_comm_type", names::cp_comm_types).value_or(options.cp_comm_type);
+    options.context_parallel_load_balance =
+        reader.boolean(fields::context_parallel_load_balance.name).value_or(options.context_parallel_load_balance);
     options.compat = reader.choice<partition::Compat>("compat", names::compat).value_or(options.compat);
 }
 

@@ -164,4 +164,16 @@ const std::string* ObjectReader::text(std::string_view key) const {
     return member == nullptr ? nullptr : member->string();
 }
 
+std::optional<bool> ObjectReader::boolean(std::string_view key) const {
+    const ConfigValue* member = find(key);
+    if (member == nullptr) {
+        return std::nullopt;
+    }
+    if (member->boolean() == nullptr) {
+        report_type(*member, "true or false", diagnostics_);
+        return std::nullopt;
+    }
+    return *member->boolean();
+}
+
 }  // namespace shardplan::config

@@ -48,6 +48,7 @@ public:
 
     std::optional<std::int64_t> integer(std::string_view key, std::int64_t lowest, std::int64_t highest) const;
     const std::string* text(std::string_view key) const;
+    std::optional<bool> boolean(std::string_view key) const;
 
     template <typename Value>
     using Choices = std::span<const std::pair<std::string_view, Value>>;

@@ -21,9 +21,10 @@ std::vector<TrafficCount> predicted_traffic(const plan::Plan& plan, std::int64_t
                 continue;
             }
             TrafficCount& row = rows[static_cast<std::size_t>(step.collective->kind)];
-            row.predicted_calls = checked_add(row.predicted_calls, checked_mul(devices, steps));
+            const std::int64_t times = checked_mul(step.times, steps);
+            row.predicted_calls = checked_add(row.predicted_calls, checked_mul(devices, times));
             row.predicted_bytes =
-                checked_add(row.predicted_bytes, checked_mul(step.collective->wire_bytes_total, steps));
+                checked_add(row.predicted_bytes, checked_mul(step.collective->wire_bytes_total, times));
         }
     }
     return rows;

@@ -60,6 +60,7 @@ private:
     void run_block(const model::BlockUse& use, const TokenBatch& ids, std::span<const std::int64_t> first_positions);
     void enter_block(const model::BlockUse& use, const TokenBatch& ids, Frame& frame);
     void allocate(Frame& frame, plan::ValueId value);
+    void run_loop(Frame& frame, std::size_t first, std::size_t end, std::span<const std::int64_t> first_positions);
     void run_step(Frame& frame, std::size_t step, std::span<const std::int64_t> first_positions);
 
     const plan::Plan& plan_;

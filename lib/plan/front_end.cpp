@@ -140,6 +140,7 @@ void FrontEnd::place() {
     }
     plan_.stored = place_stored_tensors(plan_.job, plan_.graph, plan_.mesh, rules_ ? &*rules_ : nullptr, placer_,
                                         *asks_, diagnostics_);
+    plan_.token_order = token_order_of(plan_, *asks_, diagnostics_);
 }
 
 void FrontEnd::check() {
@@ -148,6 +149,7 @@ void FrontEnd::check() {
     check_quantization(context);
     check_positions(context);
     check_head_dim(context);
+    check_sequence_parallel(context);
     if (diagnostics_.error_count() == errors_before_) {  // a refused entry counts as None and would mislead these
         check_unused_axes(context);
         check_unused_rules(context);

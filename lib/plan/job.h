@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/provider.h"
@@ -25,10 +26,23 @@ enum class KvHeads : std::uint8_t {
     split,      ///< the projections stay evenly cut, their outputs are gathered (Megatron-Core 0.16)
 };
 
+/// How attention gets at the keys and values of other devices where an axis cuts the sequence of queries and keys,
+/// under the names of Megatron-Core's cp_comm_type.
+enum class CpCommType : std::uint8_t {
+    automatic,   ///< the fewest bytes, then the least memory
+    all_gather,  ///< gathered: every device gets all keys and values
+    p2p,         ///< ring: blocks of keys and values go from neighbour to neighbour, the softmax is merged on the way
+    a2a,         ///< Ulysses: heads are exchanged for the sequence before and after attention
+};
+
+std::string_view to_string(CpCommType type);
+
 struct Options {
     Indivisible indivisible = Indivisible::strict;
     KvHeads kv_heads = KvHeads::replicate;
     partition::Compat compat = partition::Compat::seed;
+    CpCommType cp_comm_type = CpCommType::automatic;
+    bool context_parallel_load_balance = false;  ///< zig-zag order of the tokens, see token_order.h
 };
 
 struct Job {

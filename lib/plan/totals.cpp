@@ -18,8 +18,8 @@ std::int64_t instances(const BlockPlan& block) {
 std::vector<CollectiveTotal> collective_totals(const Plan& plan) {
     std::map<std::pair<mesh::CollectiveKind, std::vector<std::string>>, CollectiveTotal> totals;
     for (const BlockPlan& block : plan.blocks) {
-        const std::int64_t times = instances(block);
         for (const Step& step : block.steps) {
+            const std::int64_t times = checked_mul(instances(block), step.times);
             if (!step.collective || step.collective->kind == mesh::CollectiveKind::slice) {
                 continue;
             }
@@ -61,7 +61,8 @@ Totals model_totals(const Plan& plan) {
     for (const BlockPlan& block : plan.blocks) {
         for (const Step& step : block.steps) {
             if (step.compute) {
-                totals.flops_per_device += step.compute->flops * static_cast<double>(instances(block));
+                totals.flops_per_device +=
+                    step.compute->flops * static_cast<double>(step.times) * static_cast<double>(instances(block));
             }
         }
     }
