@@ -231,6 +231,11 @@ void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::in
     time.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+tensor::ConstView Executor::cache(std::size_t stored, std::size_t instance) const {
+    const plan::StoredTensor& tensor = plan_.stored.at(stored);
+    return {caches_.at(stored).at(instance).data(), tensor.dtype, tensor.local_shape};
+}
+
 LogitsBlock Executor::logits() const {
     if (!carried_) {
         throw std::logic_error("no step has been run");

@@ -45,6 +45,9 @@ public:
     /// All sequences at the same position.
     void run(const TokenBatch& ids, std::int64_t first_position);
 
+    /// This rank's part of a cache: Plan::stored[stored] of its `instance`-th layer.
+    tensor::ConstView cache(std::size_t stored, std::size_t instance) const;
+
     /// Of the last run; valid until the next.
     LogitsBlock logits() const;
 

@@ -98,6 +98,7 @@ const std::vector<Row> good = {
     {"/workload", R"({"mode": "decode", "batch_size": 4, "sequence_length": 9, "cache_length": 0, "dtype": "bf16"})"},
     {"/workload/dtype", "\"torch.float32\""},
     {"/options", R"({"indivisible": "drop", "kv_heads": "split", "compat": "seed"})"},
+    {"/options", R"({"cp_comm_type": "all_gather", "context_parallel_load_balance": false})"},
     {"/options/compat", "\"current\""},
 };
 
@@ -149,6 +150,8 @@ const std::vector<Row> bad = {
     {"/workload/seq_length", "1"},
     {"/options/indivisible", "\"pad\""},
     {"/options/kv_heads", "\"cut\""},
+    {"/options/cp_comm_type", "\"ring\""},
+    {"/options/context_parallel_load_balance", "1"},
     {"/options/compat", "\"new\""},
     {"/options/strict", "true"},
 };

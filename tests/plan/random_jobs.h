@@ -27,9 +27,9 @@ public:
         const std::string rules = one_in(4) ? draw_rules() : R"("derived")";
         return fmt::format(
             R"({{"model": {}, "mesh": {{"axes": {{{}}}}}, "partition_axis": {{{}}}, "partition_rules": {}, )"
-            R"("backend": "{}", "workload": {}, "options": {{"indivisible": "{}", "kv_heads": "{}"}}}})",
+            R"("backend": "{}", "workload": {}, "options": {{"indivisible": "{}", "kv_heads": "{}"{}}}}})",
             model, mesh_, fields, rules, pick({"auto", "auto", "local", "fused", "inference"}), workload,
-            pick({"strict", "drop"}), pick({"replicate", "split"}));
+            pick({"strict", "drop"}), pick({"replicate", "split"}), draw_attention_options());
     }
 
     bool one_in(std::int64_t n) { return random_.below(n) == 0; }
@@ -145,6 +145,14 @@ private:
                                  : fmt::format("[\"{}\"]", fmt::join(entry, "\", \""));
     }
 
+    std::string draw_attention_options() {
+        if (one_in(2)) {
+            return "";
+        }
+        return fmt::format(R"(, "cp_comm_type": "{}", "context_parallel_load_balance": {})",
+                           pick({"auto", "auto", "p2p", "p2p", "a2a", "all_gather"}), pick({"true", "false"}));
+    }
+
     /// Every field is drawn; fields that meet in one tensor draw from the axes the others leave.
     std::string draw_fields() {
         std::string text;
@@ -163,8 +171,13 @@ private:
         set("head_axis", heads);
         Names query = heads;
         set("query_sequence_axis", query);
-        Names key = heads;
-        set("key_sequence_axis", key);
+        if (one_in(2)) {
+            Names key = heads;
+            set("key_sequence_axis", key);
+        } else {  // what the queries have
+            text += fmt::format(R"(, "key_sequence_axis": {})",
+                                json(Names(query.begin() + std::ssize(heads), query.end())));
+        }
         Names generation = batch;
         set("generation_head_axis", generation);
         if (one_in(3)) {
