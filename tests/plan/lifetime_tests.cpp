@@ -258,6 +258,8 @@ TEST_CASE("every plan of a random job holds together, and the next is the same")
     int accepted = 0;
     int refused = 0;
     std::set<std::string> codes;
+    std::map<CpCommType, int> ways;
+    int zigzags = 0;
     for (const std::int64_t devices : {1, 2, 3, 4, 6, 8, 12, 16, 32, 64}) {
         test::RandomJobs jobs(7, devices);
         for (int i = 0; i < 60; ++i) {
@@ -277,6 +279,12 @@ TEST_CASE("every plan of a random job holds together, and the next is the same")
             }
             ++accepted;
             check_plan(*plan);
+            zigzags += plan->token_order.plain() ? 0 : 1;
+            for (const BlockPlan& block : plan->blocks) {
+                if (block.attention) {
+                    ++ways[block.attention->type];
+                }
+            }
             if (i % 4 == 0) {
                 diag::Diagnostics again;
                 CHECK(json_of(*plan) == json_of(make_plan(job, again).value()));
@@ -286,6 +294,10 @@ TEST_CASE("every plan of a random job holds together, and the next is the same")
     }
     CHECK(accepted > 250);
     CHECK(refused > 30);
+    CHECK(zigzags > 10);
+    for (const CpCommType type : {CpCommType::all_gather, CpCommType::p2p, CpCommType::a2a}) {
+        CHECK_MESSAGE(ways[type] > 5, to_string(type));
+    }
     for (const char* code : {"SP4001", "SP4003", "SP4004"}) {
         CHECK_MESSAGE(codes.contains(code), code);
     }

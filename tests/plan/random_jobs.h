@@ -113,7 +113,7 @@ private:
 
     std::string draw_workload() {
         const bool decode = one_in(2);
-        const std::int64_t tokens = decode ? 2 + random_.below(3) : pick_size({8, 8, 16, 16, 12});
+        const std::int64_t tokens = decode ? 2 + random_.below(3) : pick_size({8, 8, 16, 16, 12, 48});
         const std::int64_t cache = one_in(3) ? (decode ? 16 : 24) : 0;
         return fmt::format(
             R"({{"mode": "{}", "batch_size": {}, "sequence_length": {}, "cache_length": {}, "dtype": "{}"}})",
@@ -146,11 +146,11 @@ private:
     }
 
     std::string draw_attention_options() {
-        if (one_in(2)) {
+        if (one_in(3)) {
             return "";
         }
         return fmt::format(R"(, "cp_comm_type": "{}", "context_parallel_load_balance": {})",
-                           pick({"auto", "auto", "p2p", "p2p", "a2a", "all_gather"}), pick({"true", "false"}));
+                           pick({"auto", "auto", "p2p", "p2p", "a2a", "all_gather"}), pick({"true", "true", "false"}));
     }
 
     /// Every field is drawn; fields that meet in one tensor draw from the axes the others leave.
@@ -162,21 +162,32 @@ private:
         if (one_in(8)) {  // the defaults, on whatever axes the mesh has
             return text;
         }
-        Names batch;
+        const auto give = [&](const char* field, const Names& entry) {
+            text += fmt::format(R"({}"{}": {})", text.empty() ? "" : ", ", field, json(entry));
+        };
+        Names shared;  // an axis that cuts the sequence of queries and keys and nothing else of attention
+        if (one_in(3)) {
+            shared.push_back(pick(axes_));
+        }
+        Names batch = shared;
         set("batch_axis", batch);
         Names hidden = batch;
-        set("sequence_axis", hidden);
+        if (shared.empty() || one_in(3)) {
+            set("sequence_axis", hidden);
+        } else {
+            give("sequence_axis", shared);
+        }
         set("hidden_state_axis", hidden);
         Names heads = batch;
         set("head_axis", heads);
-        Names query = heads;
-        set("query_sequence_axis", query);
-        if (one_in(2)) {
+        if (shared.empty()) {
+            Names query = heads;
+            set("query_sequence_axis", query);
             Names key = heads;
             set("key_sequence_axis", key);
-        } else {  // what the queries have
-            text += fmt::format(R"(, "key_sequence_axis": {})",
-                                json(Names(query.begin() + std::ssize(heads), query.end())));
+        } else {
+            give("query_sequence_axis", shared);
+            give("key_sequence_axis", shared);
         }
         Names generation = batch;
         set("generation_head_axis", generation);

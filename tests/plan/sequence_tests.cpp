@@ -1,6 +1,10 @@
 // Attention over sequence axes: which way is taken at which sizes, and what each way moves and holds, by formula.
+#include <sstream>
+
 #include "base/checked.h"
 #include "plan/planning.h"
+#include "report/plan_json.h"
+#include "report/plan_text.h"
 
 namespace shardplan::plan {
 
@@ -177,6 +181,24 @@ TEST_CASE("the ring needs the least memory, and device_memory can make it the ch
     CHECK(plan->memory.total() == ring.memory.total());
     job.device_memory = ring.memory.total() - 1;
     CHECK_FALSE(make_plan(job, diagnostics).has_value());
+}
+
+TEST_CASE("the plan says which way was taken, and what the others cost") {
+    const Plan plan = plan_of(job_text({4, 8, 8}, R"("context_parallel_load_balance": true)"));
+    std::ostringstream text;
+    report::write_plan_text(text, plan, {}, {}, {}, {});
+    for (const char* part :
+         {"attention over sp (4): Ulysses (a2a), the fewest bytes on the wire", "gathered (all_gather)", "ring (p2p)",
+          "taken", "zig-zag: part i of 4 holds chunks i and 7-i of 8 of each sequence"}) {
+        CHECK_MESSAGE(contains(text.str(), part), part);
+    }
+    std::ostringstream json;
+    report::write_plan_json(json, plan_of(job_text({4, 8, 8, 64, 0, 4}, fixed(CpCommType::p2p))), {});
+    for (const char* part : {R"("cp_comm_type": "p2p")", R"("reason": "options.cp_comm_type asks for it")",
+                             R"("refused": "the 8 query heads would be cut over 16 devices)", R"("shift": 1)",
+                             R"("key_shift": 2)", R"("times": 2)"}) {
+        CHECK_MESSAGE(contains(json.str(), part), part);
+    }
 }
 
 TEST_CASE("layers with other windows take other ways") {
