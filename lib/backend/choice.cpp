@@ -11,7 +11,7 @@ namespace {
 
 /// The linear biases a model has, by the names of the specification.
 std::vector<std::string> linear_biases(const model::ModelSpec& model) {
-    const std::array<std::pair<bool, const char*>, 8> all = {{
+    const std::array<std::pair<bool, const char*>, 9> all = {{
         {model.attention.q_bias, "q"},
         {model.attention.k_bias, "k"},
         {model.attention.v_bias, "v"},

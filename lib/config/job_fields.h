@@ -173,7 +173,19 @@ inline constexpr JobField kv_heads = {
 inline constexpr JobField compat = {
     "compat", "Whose fields and rules hold: seed, the 13 fields of EasyDeL 0.0.80; current, the fields of eformer.",
     R"("seed")", ""};
-inline constexpr std::array options_fields = {indivisible, padded_vocab_size, kv_heads, compat};
+inline constexpr JobField cp_comm_type = {
+    "cp_comm_type",
+    "Attention where an axis cuts the sequence of queries and keys, by Megatron's names: p2p, a ring that passes keys "
+    "and values on; a2a, heads exchanged for the sequence (Ulysses); all_gather, keys and values gathered; auto, the "
+    "fewest bytes, then the least memory.",
+    R"("auto")", ""};
+inline constexpr JobField context_parallel_load_balance = {
+    "context_parallel_load_balance",
+    "Zig-zag: in prefill device i of the n of the query's sequence axes holds chunks i and 2n-1-i of 2n, so that all "
+    "compute equally much causal attention.",
+    "false", ""};
+inline constexpr std::array options_fields = {indivisible, padded_vocab_size, kv_heads,
+                                              compat,      cp_comm_type,      context_parallel_load_balance};
 
 }  // namespace fields
 
@@ -212,6 +224,11 @@ inline constexpr auto indivisible = std::to_array<Choice<plan::Indivisible>>(
 inline constexpr auto remainders = std::to_array<Choice<bool>>({{"first", false}, {"last", true}});
 inline constexpr auto kv_heads =
     std::to_array<Choice<plan::KvHeads>>({{"replicate", plan::KvHeads::replicate}, {"split", plan::KvHeads::split}});
+inline constexpr auto cp_comm_types =
+    std::to_array<Choice<plan::CpCommType>>({{"auto", plan::CpCommType::automatic},
+                                             {"p2p", plan::CpCommType::p2p},
+                                             {"a2a", plan::CpCommType::a2a},
+                                             {"all_gather", plan::CpCommType::all_gather}});
 inline constexpr auto compat = std::to_array<Choice<partition::Compat>>(
     {{"seed", partition::Compat::seed}, {"current", partition::Compat::current}});
 

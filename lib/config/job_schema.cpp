@@ -185,10 +185,14 @@ ordered_json pipeline_schema() {
 }
 
 ordered_json options_schema() {
+    ordered_json boolean;
+    boolean["type"] = "boolean";
     return object_of({{fields::indivisible, one_of_names(names::indivisible)},
                       {fields::padded_vocab_size, integer(fields::padded_vocab_size)},
                       {fields::kv_heads, one_of_names(names::kv_heads)},
-                      {fields::compat, one_of_names(names::compat)}});
+                      {fields::compat, one_of_names(names::compat)},
+                      {fields::cp_comm_type, one_of_names(names::cp_comm_types)},
+                      {fields::context_parallel_load_balance, boolean}});
 }
 
 /// options.compat decides which fields partition_axis has.

@@ -39,19 +39,6 @@ std::optional<Value> one_of(const ConfigValue& value, std::span<const Choice<Val
     return std::nullopt;
 }
 
-/// A boolean, false when absent.
-bool flag(const ObjectReader& reader, std::string_view key, diag::Diagnostics& diagnostics) {
-    const ConfigValue* value = reader.find(key);
-    if (value == nullptr) {
-        return false;
-    }
-    const bool* set = std::get_if<bool>(&value->data);
-    if (set == nullptr) {
-        report_type(*value, "true or false", diagnostics);
-    }
-    return set != nullptr && *set;
-}
-
 /// null, "tp" or ["fsdp","dp"].
 std::optional<partition::SpecEntry> read_entry(const ConfigValue& value, diag::Diagnostics& diagnostics) {
     const auto read_name = [&](const ConfigValue& name, partition::SpecEntry& entry) {
@@ -159,8 +146,8 @@ void read_pipeline(const ConfigValue& value, plan::Job& job, diag::Diagnostics& 
     if (const std::string* axis = reader.text("axis")) {
         pipeline.axis = *axis;
     }
-    pipeline.account_for_embedding = flag(reader, "account_for_embedding", diagnostics);
-    pipeline.account_for_loss = flag(reader, "account_for_loss", diagnostics);
+    pipeline.account_for_embedding = reader.flag("account_for_embedding").value_or(false);
+    pipeline.account_for_loss = reader.flag("account_for_loss").value_or(false);
     pipeline.remainder_last = reader.choice<bool>("remainder", names::remainders).value_or(false);
     if (const ConfigValue* layers = reader.find("layers")) {
         if (layers->array() == nullptr || layers->array()->empty()) {
@@ -181,6 +168,10 @@ void read_options(const ConfigValue& value, plan::Job& job, diag::Diagnostics& d
         reader.choice<plan::Indivisible>("indivisible", names::indivisible).value_or(options.indivisible);
     options.padded_vocab_size = integer(reader, fields::padded_vocab_size).value_or(options.padded_vocab_size);
     options.kv_heads = reader.choice<plan::KvHeads>("kv_heads", names::kv_heads).value_or(options.kv_heads);
+    options.cp_comm_type =
+        reader.choice<plan::CpCommType>("cp_comm_type", names::cp_comm_types).value_or(options.cp_comm_type);
+    options.context_parallel_load_balance =
+        reader.flag(fields::context_parallel_load_balance.name).value_or(options.context_parallel_load_balance);
     options.compat = reader.choice<partition::Compat>("compat", names::compat).value_or(options.compat);
 }
 

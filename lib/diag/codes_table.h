@@ -169,6 +169,16 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "are in no result.",
      "Nothing to do when the memory is affordable; another size of the axis may need no padding.",
      "Megatron-Core make-vocab-size-divisible-by (128 * tp)"},
+    {"SP4020", Severity::error, "sequence-parallel attention",
+     "The way of attention that the job fixes is not possible over its axes, or the sequence cannot be cut for the load "
+     "balance. Ulysses (a2a) cuts the query heads over the axes of heads and sequence together; a ring (p2p) needs "
+     "queries that are cut over all axes of the keys; the load balance gives each device two chunks of the sequence.",
+     "Use one of the ways or lengths that the message names, or cp_comm_type \"auto\".",
+     "Megatron-Core cp_comm_type and its check of the sequence (2 * cp); Ulysses' head count"},
+    {"SP4021", Severity::warning, "no sequence-parallel attention",
+     "The job sets an option of attention over sequence axes, but no axis of size greater than 1 cuts the sequence of "
+     "both queries and keys, so that it changes nothing.",
+     "Remove the option, or cut queries and keys over an axis.", ""},
 
     // ---- the backend ----
     {"SP5001", Severity::error, "provider refused",

@@ -35,6 +35,21 @@ void run_permute(comm::Groups& groups, const plan::BlockPlan& block, const plan:
     groups.permute(step.axes, mesh.position(source, step.axes), destinations, in, out);
 }
 
+/// Round the ring: to the next position, from the one before. In place the block that arrives waits in `staging`.
+void run_pass_on(comm::Groups& groups, const plan::CollectiveStep& step, const tensor::ConstView& in,
+                 const tensor::View& out, std::span<std::byte> staging) {
+    const std::int64_t n = groups.mesh().size(step.axes);
+    const std::int64_t position = groups.mesh().position(groups.rank(), step.axes);
+    const std::int64_t shift = step.shift % n;
+    const std::int64_t destination = (position + shift) % n;
+    const bool in_place = in.data == out.data;
+    const tensor::View arriving = in_place ? tensor::View{staging.data(), out.dtype, out.shape} : out;
+    groups.permute(step.axes, (position + n - shift) % n, {&destination, 1}, in, arriving);
+    if (in_place) {
+        copy_if_moved(arriving, out);
+    }
+}
+
 }  // namespace
 
 void run_collective(comm::Groups& groups, const plan::BlockPlan& block, const plan::CollectiveStep& step,
@@ -54,7 +69,9 @@ void run_collective(comm::Groups& groups, const plan::BlockPlan& block, const pl
             return groups.all_to_all_v(step.axes, numbers(view(step.send_counts)), numbers(view(step.receive_counts)),
                                        in, out);
         case CollectiveKind::slice: return groups.slice(step.axes, step.dim, in, out);
-        case CollectiveKind::permute: return run_permute(groups, block, step, in, out);
+        case CollectiveKind::permute:
+            return step.shift != 0 ? run_pass_on(groups, step, in, out, staging)
+                                   : run_permute(groups, block, step, in, out);
         case CollectiveKind::all_reduce: copy_if_moved(in, out); return groups.all_reduce(step.axes, out, staging);
         case CollectiveKind::all_reduce_max:
             copy_if_moved(in, out);

@@ -17,6 +17,34 @@ using kernels::View;
 using plan::ComputeStep;
 using plan::ValueId;
 
+/// Tokens of one local sequence of a value [b, s, ...] that follow each other.
+struct Piece {
+    std::int64_t row = 0;  ///< local sequence
+    base::Run tokens;      ///< from the local token `first` on, at their positions
+};
+
+std::vector<Piece> pieces_of(const BlockScene& scene, ValueId value) {
+    std::vector<Piece> result;
+    const base::Interval batch = scene.range(value, 0);
+    for (std::int64_t b = batch.begin; b < batch.end; ++b) {
+        for (base::Run run : scene.plan.token_order.runs(scene.range(value, 1))) {
+            run.position += scene.first_positions[static_cast<std::size_t>(b)];
+            result.push_back({b - batch.begin, run});
+        }
+    }
+    return result;
+}
+
+/// Tokens [first, first + count) of local sequence `row`, as a tensor [1, count, ...].
+View part_of(const View& x, std::int64_t row, std::int64_t first, std::int64_t count) {
+    View part{nullptr, x.dtype, x.shape};
+    part.shape[0] = 1;
+    part.shape[1] = 1;
+    part.data = x.data + (row * x.shape[1] + first) * part.bytes();
+    part.shape[1] = count;
+    return part;
+}
+
 /// Position of the first local token of each local sequence of a value [b, s, ...].
 std::vector<std::int64_t> token_starts(const BlockScene& scene, ValueId value) {
     std::vector<std::int64_t> starts;
@@ -71,8 +99,49 @@ struct AttentionCall {
     std::vector<std::int64_t> q_start;
     std::vector<std::int64_t> k_valid;
     std::vector<float> sinks;
+    std::vector<base::Run> q_runs;
+    std::vector<base::Run> k_runs;
     kernels::AttentionParams params;
 };
+
+/// The slots of the local keys: in a ring those of the device that many positions before this one.
+base::Interval key_slots(const BlockScene& scene, const ComputeStep& step) {
+    if (step.key_shift == 0) {
+        return scene.range(step.inputs[1], 1);
+    }
+    const plan::Value& keys = scene.block.values[static_cast<std::size_t>(step.inputs[1])];
+    const mesh::Mesh& mesh = scene.plan.mesh.refined();
+    const mesh::AxisList& axes = keys.layout[1];
+    const std::int64_t n = mesh.size(axes);
+    const std::int64_t position = mesh.position(scene.rank, axes) + n - (step.key_shift + scene.pass) % n;
+    return partition::local_ranges(keys.layout, keys.shape, mesh, mesh.rank_at(scene.rank, axes, position % n))[1];
+}
+
+/// Positions of queries and keys in the order that the plan gives the tokens.
+void place_rows(const BlockScene& scene, const ComputeStep& step, AttentionCall& call) {
+    const base::Interval queries = scene.range(step.inputs[0], 1);
+    const base::Interval keys = key_slots(scene, step);
+    if (scene.plan.token_order.plain()) {
+        for (std::int64_t& start : call.q_start) {
+            start += queries.begin;
+        }
+        call.params.k_start = keys.begin;
+        return;
+    }
+    call.q_runs = scene.plan.token_order.runs(queries);
+    call.k_runs = scene.plan.token_order.runs(keys);
+    call.params.q_runs = call.q_runs;
+    call.params.k_runs = call.k_runs;
+}
+
+/// Sinks count once: where sums are added over cut keys with the first part of the keys, in a ring with the own ones.
+bool has_sinks(const BlockScene& scene, const ComputeStep& step) {
+    if (step.kind == plan::ComputeKind::attention_accumulate) {
+        return false;
+    }
+    const plan::Value& output = scene.block.values[static_cast<std::size_t>(step.outputs[0])];
+    return output.layout.pending.empty() || scene.range(step.inputs[1], 1).begin == 0;
+}
 
 /// Without a cache, positions are counted from the first token of the step; with one, from that of the sequence.
 AttentionCall attention_call(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
@@ -84,7 +153,7 @@ AttentionCall attention_call(const BlockScene& scene, const ComputeStep& step, c
     AttentionCall call;
     for (std::int64_t b = batch.begin; b < batch.end; ++b) {
         const std::int64_t first = op.attributes.from_cache ? scene.first_positions[static_cast<std::size_t>(b)] : 0;
-        call.q_start.push_back(first + scene.range(q, 1).begin);
+        call.q_start.push_back(first);
         call.k_valid.push_back(first + tokens);
     }
     kernels::AttentionParams& params = call.params;
@@ -92,7 +161,7 @@ AttentionCall attention_call(const BlockScene& scene, const ComputeStep& step, c
     params.softcap = static_cast<float>(op.attributes.attention_softcap);
     params.window = op.attributes.window;
     params.chunk = op.attributes.chunk;
-    params.k_start = scene.range(k, 1).begin;
+    place_rows(scene, step, call);
     params.q_head_start = scene.range(q, 2).begin;
     params.kv_head_start = scene.range(k, 2).begin;
     params.queries_per_kv = op.attributes.heads / op.attributes.kv_heads;
@@ -104,7 +173,7 @@ AttentionCall attention_call(const BlockScene& scene, const ComputeStep& step, c
                 .subspan(static_cast<std::size_t>(heads.begin), static_cast<std::size_t>(heads.size()));
         params.alibi_in_bf16 = spec.alibi_bf16;
     }
-    if (op.attributes.sinks && params.k_start == 0) {  // where keys are cut, the first part has them
+    if (op.attributes.sinks && has_sinks(scene, step)) {
         call.sinks = as_floats(scene.view(step.inputs.back()));
         params.sinks = call.sinks;
     }
@@ -121,6 +190,9 @@ void run_attention(const BlockScene& scene, const ComputeStep& step, const model
     if (step.kind == plan::ComputeKind::attention_partial) {
         scene.kernels.attention_partial(q, k, v, call.params, scene.view(step.outputs[0]), scene.view(step.outputs[1]),
                                         scene.view(step.outputs[2]));
+    } else if (step.kind == plan::ComputeKind::attention_accumulate) {
+        scene.kernels.attention_accumulate(q, k, v, call.params, scene.view(step.outputs[0]),
+                                           scene.view(step.outputs[1]), scene.view(step.outputs[2]));
     } else {
         scene.kernels.attention(q, k, v, call.params, scene.view(step.outputs[0]));
     }
@@ -131,17 +203,24 @@ void run_rope(const BlockScene& scene, const ComputeStep& step, const model::Op&
     const model::RopeSpec& rope = op.attributes.local_rope ? spec.local_rope : spec.rope;
     const kernels::RopeParams params{rope.rotary_dim, rope.interleaved, rope.inverse_frequencies,
                                      static_cast<float>(rope.attention_factor), op.attributes.first};
-    scene.kernels.rope(scene.view(step.inputs[0]), token_starts(scene, step.inputs[0]), params,
-                       scene.view(step.outputs[0]));
+    const View& x = scene.view(step.inputs[0]);
+    const View& y = scene.view(step.outputs[0]);
+    if (scene.plan.token_order.plain()) {
+        return scene.kernels.rope(x, token_starts(scene, step.inputs[0]), params, y);
+    }
+    for (const auto& [row, tokens] : pieces_of(scene, step.inputs[0])) {
+        scene.kernels.rope(part_of(x, row, tokens.first, tokens.count), {&tokens.position, 1}, params,
+                           part_of(y, row, tokens.first, tokens.count));
+    }
 }
 
 /// Looks up the rows of the tokens' positions: ids that are positions.
 void run_position_embedding(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
     const View& y = scene.view(step.outputs[0]);
     std::vector<std::int32_t> rows;
-    for (const std::int64_t start : token_starts(scene, step.outputs[0])) {
-        for (std::int64_t t = 0; t < y.shape[1]; ++t) {
-            rows.push_back(static_cast<std::int32_t>(start + t + op.attributes.position_offset));
+    for (const auto& [row, tokens] : pieces_of(scene, step.outputs[0])) {
+        for (std::int64_t t = 0; t < tokens.count; ++t) {
+            rows.push_back(static_cast<std::int32_t>(tokens.position + t + op.attributes.position_offset));
         }
     }
     const ConstView ids{reinterpret_cast<const std::byte*>(rows.data()), tensor::DType::i32, {y.shape[0], y.shape[1]}};
@@ -154,8 +233,16 @@ void run_cache_write(const BlockScene& scene, const ComputeStep& step) {
     if (scene.range(fresh, 0) != scene.range(cache, 0) || scene.range(fresh, 2) != scene.range(cache, 2)) {
         throw std::logic_error("cache_write: new rows and cache have other sequences or heads");
     }
-    scene.kernels.write_cache(scene.view(fresh), token_starts(scene, fresh), scene.range(cache, 1).begin,
-                              scene.view(cache));
+    const View& x = scene.view(fresh);
+    const View& y = scene.view(cache);
+    const std::int64_t start = scene.range(cache, 1).begin;
+    if (scene.plan.token_order.plain()) {
+        return scene.kernels.write_cache(x, token_starts(scene, fresh), start, y);
+    }
+    for (const auto& [row, tokens] : pieces_of(scene, fresh)) {
+        scene.kernels.write_cache(part_of(x, row, tokens.first, tokens.count), {&tokens.position, 1}, start,
+                                  part_of(y, row, 0, y.shape[1]));
+    }
 }
 
 void copy_if_moved(const View& from, const View& to) {
@@ -197,9 +284,10 @@ void run_temperature(const BlockScene& scene, const ComputeStep& step) {
     const model::AttentionSpec& spec = scene.plan.graph.model.attention;
     const View& x = scene.view(step.inputs[0]);
     std::vector<float> factors;
-    for (const std::int64_t start : token_starts(scene, step.inputs[0])) {
-        for (std::int64_t t = 0; t < x.shape[1]; ++t) {
-            const double chunks = std::floor(static_cast<double>(start + t + 1) / spec.temperature_floor);
+    for (const auto& [row, tokens] : pieces_of(scene, step.inputs[0])) {
+        for (std::int64_t t = 0; t < tokens.count; ++t) {
+            const double place = static_cast<double>(tokens.position + t + 1);
+            const double chunks = std::floor(place / spec.temperature_floor);
             factors.push_back(static_cast<float>(1.0 + spec.temperature_scale * std::log(chunks + 1.0)));
         }
     }
@@ -261,7 +349,8 @@ void run_compute(const BlockScene& scene, const ComputeStep& step, const StepSch
         case plan::ComputeKind::op: return run_op(scene, step, op);
         case plan::ComputeKind::norm_statistics: return kernels.norm_statistics(in(0), out(0));
         case plan::ComputeKind::norm_apply: return run_norm_apply(scene, step, op);
-        case plan::ComputeKind::attention_partial: return run_attention(scene, step, op);
+        case plan::ComputeKind::attention_partial:
+        case plan::ComputeKind::attention_accumulate: return run_attention(scene, step, op);
         case plan::ComputeKind::softmax_rescale: return kernels.softmax_rescale(in(0), in(1), in(2), out(0));
         case plan::ComputeKind::softmax_merge: return kernels.softmax_merge(in(0), in(1), in(2), in(3), out(0));
         case plan::ComputeKind::dispatch_tokens: return run_dispatch_tokens(scene, step, schedule);

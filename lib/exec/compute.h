@@ -19,6 +19,8 @@ struct BlockScene {
     const model::Block& graph;
     const BlockSchedule& schedule;
     int layer = -1;
+    std::int64_t rank = 0;
+    std::int64_t pass = 0;  ///< of the loop that the step is in
     const kernels::Kernels& kernels;
     const ParameterStore& parameters;
     Allocator& allocator;                           ///< for scratch

@@ -23,11 +23,12 @@ std::vector<TrafficCount> predicted_traffic(const plan::Plan& plan, std::int64_t
                 continue;
             }
             TrafficCount& row = rows[static_cast<std::size_t>(step.collective->kind)];
-            row.predicted_calls = checked_add(row.predicted_calls, checked_mul(devices, steps));
+            const std::int64_t times = checked_mul(step.times, steps);
+            row.predicted_calls = checked_add(row.predicted_calls, checked_mul(devices, times));
             row.predicted_bytes =
-                checked_add(row.predicted_bytes, checked_mul(step.collective->wire_bytes_total / stages, steps));
+                checked_add(row.predicted_bytes, checked_mul(step.collective->wire_bytes_total / stages, times));
             if (row.kind == mesh::CollectiveKind::all_to_all_v) {
-                const std::int64_t worst = checked_mul(step.collective->worst_wire_bytes_total / stages, steps);
+                const std::int64_t worst = checked_mul(step.collective->worst_wire_bytes_total / stages, times);
                 row.most_bytes = checked_add(row.most_bytes.value_or(0), worst);
             }
         }

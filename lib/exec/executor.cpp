@@ -24,6 +24,7 @@ struct Executor::Frame {
     int layer;
     std::vector<tensor::View> views;
     std::vector<Buffer> buffers;  ///< of the values that own memory
+    std::int64_t pass = 0;        ///< of the loop that runs
 
     const plan::Value& value(ValueId id) const { return block.values[static_cast<std::size_t>(id)]; }
 };
@@ -39,12 +40,13 @@ bool is_routing(const model::Block& graph, const plan::ComputeStep& step) {
            graph.ops[static_cast<std::size_t>(step.op)].kind == model::OpKind::route;
 }
 
-/// The ids of `ranges` of the batch, row by row.
-void copy_ids(const TokenBatch& ids, const std::vector<base::Interval>& ranges, const tensor::View& to) {
+/// The ids of `ranges` of the batch, row by row; the second range is of slots.
+void copy_ids(const TokenBatch& ids, const plan::TokenOrder& order, const std::vector<base::Interval>& ranges,
+              const tensor::View& to) {
     std::int32_t* out = to.as<std::int32_t>();
     for (std::int64_t b = ranges[0].begin; b < ranges[0].end; ++b) {
         for (std::int64_t t = ranges[1].begin; t < ranges[1].end; ++t) {
-            *out++ = ids.at(b, t);
+            *out++ = ids.at(b, order.position(t));
         }
     }
 }
@@ -190,7 +192,8 @@ void Executor::enter_block(const model::BlockUse& use, const TokenBatch& ids, Fr
     }
     for (const ValueId id : frame.schedule.token_inputs) {
         allocate(frame, id);
-        copy_ids(ids, frame.schedule.ranges[static_cast<std::size_t>(id)], frame.views[static_cast<std::size_t>(id)]);
+        copy_ids(ids, plan_.token_order, frame.schedule.ranges[static_cast<std::size_t>(id)],
+                 frame.views[static_cast<std::size_t>(id)]);
     }
     if (frame.block.input) {
         const auto input = static_cast<std::size_t>(*frame.block.input);
@@ -211,14 +214,38 @@ void Executor::run_block(const model::BlockUse& use, const TokenBatch& ids,
                 schedule_.blocks[static_cast<std::size_t>(use.block)],
                 use.layer,
                 std::vector<tensor::View>(block.values.size()),
-                std::vector<Buffer>(block.values.size())};
+                std::vector<Buffer>(block.values.size()),
+                0};
     enter_block(use, ids, frame);
-    for (std::size_t step = 0; step < block.steps.size(); ++step) {
-        run_step(frame, step, first_positions);
+    for (std::size_t step = 0; step < block.steps.size();) {
+        std::size_t end = step + 1;
+        while (block.steps[step].loop != 0 && end < block.steps.size() &&
+               block.steps[end].loop == block.steps[step].loop) {
+            ++end;
+        }
+        run_loop(frame, step, end, first_positions);
+        step = end;
     }
     const auto output = static_cast<std::size_t>(block.output);
     carried_view_ = frame.views[output];
     carried_ = std::move(frame.buffers[static_cast<std::size_t>(frame.schedule.owner[output])]);
+}
+
+/// The steps [first, end), which are one step or the body of a loop.
+void Executor::run_loop(Frame& frame, std::size_t first, std::size_t end,
+                        std::span<const std::int64_t> first_positions) {
+    const std::int64_t times = frame.block.steps[first].times;
+    for (frame.pass = 0; frame.pass < times; ++frame.pass) {
+        for (std::size_t step = first; step < end; ++step) {
+            run_step(frame, step, first_positions);
+        }
+    }
+    for (std::size_t step = first; step < end; ++step) {
+        for (const ValueId id : frame.schedule.steps[step].release) {
+            frame.buffers[static_cast<std::size_t>(id)] = Buffer();
+            frame.views[static_cast<std::size_t>(id)].data = nullptr;
+        }
+    }
 }
 
 void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::int64_t> first_positions) {
@@ -234,8 +261,8 @@ void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::in
     const auto start = std::chrono::steady_clock::now();
     if (step.compute) {
         std::for_each(step.compute->outputs.begin(), step.compute->outputs.end(), set_alias);
-        run_compute({plan_, frame.block, frame.graph, frame.schedule, frame.layer, kernels_, parameters_, allocator_,
-                     first_positions, frame.views},
+        run_compute({plan_, frame.block, frame.graph, frame.schedule, frame.layer, groups_.rank(), frame.pass, kernels_,
+                     parameters_, allocator_, first_positions, frame.views},
                     *step.compute, schedule);
         if (routing_watcher_ && is_routing(frame.graph, *step.compute)) {
             routing_watcher_(frame.layer, frame.views[static_cast<std::size_t>(step.compute->outputs.front())]);
@@ -248,10 +275,11 @@ void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::in
                        {staging.data(), static_cast<std::size_t>(staging.bytes())});
     }
     count_time(schedule.timer, start);
-    for (const ValueId id : schedule.release) {
-        frame.buffers[static_cast<std::size_t>(id)] = Buffer();
-        frame.views[static_cast<std::size_t>(id)].data = nullptr;
-    }
+}
+
+tensor::ConstView Executor::cache(std::size_t stored, std::size_t instance) const {
+    const plan::StoredTensor& tensor = plan_.stored.at(stored);
+    return {caches_.at(stored).at(instance).data(), tensor.dtype, tensor.local_shape};
 }
 
 LogitsBlock Executor::logits() const {

@@ -55,6 +55,9 @@ public:
     /// All sequences at the same position.
     void run(const TokenBatch& ids, std::int64_t first_position);
 
+    /// This rank's part of a cache: Plan::stored[stored] of its `instance`-th layer.
+    tensor::ConstView cache(std::size_t stored, std::size_t instance) const;
+
     /// Of the last run; valid until the next.
     LogitsBlock logits() const;
 
@@ -79,6 +82,7 @@ private:
     void enter_block(const model::BlockUse& use, const TokenBatch& ids, Frame& frame);
     void allocate(Frame& frame, plan::ValueId value);
     void count_time(std::size_t timer, std::chrono::steady_clock::time_point start);
+    void run_loop(Frame& frame, std::size_t first, std::size_t end, std::span<const std::int64_t> first_positions);
     void run_step(Frame& frame, std::size_t step, std::span<const std::int64_t> first_positions);
 
     const plan::Plan& plan_;

@@ -35,14 +35,15 @@ std::string message_of(const LogitsBlock& block) {
     return text;
 }
 
-void place(const std::string& message, FloatTensor& whole) {
+/// Puts the rows where their tokens stand in the sequence.
+void place(const std::string& message, const plan::TokenOrder& order, FloatTensor& whole) {
     Interval ranges[3];
     std::memcpy(ranges, message.data(), sizeof ranges);
     const char* source = message.data() + sizeof ranges;
     const auto row_bytes = static_cast<std::size_t>(ranges[2].size()) * sizeof(float);
     for (std::int64_t b = ranges[0].begin; b < ranges[0].end; ++b) {
         for (std::int64_t s = ranges[1].begin; s < ranges[1].end; ++s) {
-            const std::int64_t row = (b * whole.shape[1] + s) * whole.shape[2] + ranges[2].begin;
+            const std::int64_t row = (b * whole.shape[1] + order.position(s)) * whole.shape[2] + ranges[2].begin;
             std::memcpy(whole.values.data() + row, source, row_bytes);
             source += row_bytes;
         }
@@ -73,7 +74,7 @@ FloatTensor gather_logits(comm::World& world, const plan::Plan& plan, const std:
     for (const std::string& message : messages) {
         if (!message.empty()) {
             received += message.size() - 3 * sizeof(Interval);
-            place(message, whole);
+            place(message, plan.token_order, whole);
         }
     }
     if (received != whole.values.size() * sizeof(float)) {

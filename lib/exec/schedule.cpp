@@ -79,13 +79,7 @@ std::size_t timer_of(const plan::Step& step, const model::Block& graph, std::vec
 }
 
 void schedule_step(const plan::BlockPlan& block, const plan::Step& step, StepSchedule& schedule) {
-    std::vector<ValueId> outputs;
-    if (step.compute) {
-        outputs = step.compute->outputs;
-    } else {
-        outputs.push_back(step.collective->output);
-    }
-    for (const ValueId output : outputs) {
+    for (const ValueId output : plan::defined_values(step)) {
         const plan::Value& value = block.values[static_cast<std::size_t>(output)];
         if (value.alias_of < 0 && has_memory(value)) {
             schedule.allocate.push_back(output);

@@ -89,6 +89,10 @@ public:
     /// key), l[b, sq, h] = sum exp(score - m), o[b, sq, h, dv] = sum exp(score - m) v.
     virtual void attention_partial(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View o, View m,
                                    View l) const = 0;
+    /// Adds further keys to what o, m and l hold from attention_partial over other keys; rows that see none of them
+    /// stay as they are, and nothing is computed when no row sees any.
+    virtual void attention_accumulate(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View o,
+                                      View m, View l) const = 0;
     /// l_scaled = l * exp(m - m_global), all f32 of one shape; to be added up to l_global. l_scaled may be l.
     virtual void softmax_rescale(ConstView l, ConstView m, ConstView m_global, View l_scaled) const = 0;
     /// y[..., d] = o * exp(m - m_global) / l_global: the local part of the attention, to be added up. y may be bf16, or

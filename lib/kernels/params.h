@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/run.h"
 #include "kernels/activation.h"
 #include "tensor/view.h"
 
@@ -36,6 +37,10 @@ struct AttentionParams {
     std::span<const std::int64_t> q_start = {};  ///< [b] global position of local query row 0
     std::int64_t k_start = 0;                    ///< global position of local key 0
     std::span<const std::int64_t> k_valid = {};  ///< [b] keys that exist globally; rows behind are garbage, never read
+    /// Where the local rows do not follow each other in the sequence: runs that tile them in order, with positions that
+    /// count from q_start and k_start. Empty: one run from 0.
+    std::span<const base::Run> q_runs = {};
+    std::span<const base::Run> k_runs = {};
 
     std::int64_t q_head_start = 0;    ///< global number of local query head 0
     std::int64_t kv_head_start = 0;   ///< global number of local key/value head 0

@@ -1,5 +1,6 @@
 #include "plan/block_builder.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/checked.h"
@@ -74,13 +75,18 @@ ValueId BlockBuilder::add_auxiliary(std::string name, const Layout& layout, cons
     return push(std::move(value));
 }
 
+ValueId BlockBuilder::add_copy(ValueId of, const std::string& suffix) {
+    const Value source = value(of);
+    return add_auxiliary(source.name + suffix, source.layout, source.shape, source.dtype);
+}
+
 void BlockBuilder::make_alias(ValueId value, ValueId of) {
     const Value& target = plan_.values[static_cast<std::size_t>(of)];
     plan_.values[static_cast<std::size_t>(value)].alias_of = target.alias_of >= 0 ? target.alias_of : of;
 }
 
-void BlockBuilder::compute(ComputeStep step) {
-    plan_.steps.push_back({std::move(step), std::nullopt, {}});
+void BlockBuilder::compute(ComputeStep step, Loop loop) {
+    plan_.steps.push_back({std::move(step), std::nullopt, {}, loop.id, std::max<std::int64_t>(1, loop.times)});
 }
 
 BlockBuilder::Nearest BlockBuilder::nearest(model::TensorId tensor, const Layout& layout) const {
@@ -96,7 +102,7 @@ BlockBuilder::Nearest BlockBuilder::nearest(model::TensorId tensor, const Layout
     return best;
 }
 
-void BlockBuilder::collective(CollectiveStep step, ValueId input, ValueId output) {
+void BlockBuilder::collective(CollectiveStep step, ValueId input, ValueId output, Loop loop) {
     const mesh::Mesh& mesh = context_.mesh.refined();
     const Value& in = value(input);
     const Value& out = value(output);
@@ -107,7 +113,8 @@ void BlockBuilder::collective(CollectiveStep step, ValueId input, ValueId output
     step.payload_bytes = in.local_bytes;
     std::int64_t movers = 0;
     if (step.kind == CollectiveKind::permute) {
-        movers = partition::permute_movers(in.layout, {step.kind, step.axes, 0, 0, out.layout}, mesh);
+        movers = step.shift != 0 ? step.group_size
+                                 : partition::permute_movers(in.layout, {step.kind, step.axes, 0, 0, out.layout}, mesh);
     }
     const std::int64_t groups = mesh.device_count() / step.group_size;
     const std::int64_t group = step.kind == CollectiveKind::all_to_all_v
@@ -118,7 +125,10 @@ void BlockBuilder::collective(CollectiveStep step, ValueId input, ValueId output
     step.worst_wire_bytes_total = base::checked_mul(step.worst_wire_bytes_total, groups);
     step.staging_bytes =
         mesh::staging_bytes(step.kind, step.group_size, in.local_bytes, out.local_bytes, tensor::size_of(in.dtype));
-    plan_.steps.push_back({std::nullopt, std::move(step), {}});
+    if (input == output) {
+        step.staging_bytes = in.local_bytes;
+    }
+    plan_.steps.push_back({std::nullopt, std::move(step), {}, loop.id, std::max<std::int64_t>(1, loop.times)});
 }
 
 ValueId BlockBuilder::reshard(ValueId from, const Layout& layout, const std::string& reason) {
@@ -149,6 +159,11 @@ ValueId BlockBuilder::reduce(ValueId input, CollectiveKind kind, const mesh::Axi
     const ValueId output = add_auxiliary(source.name + ".reduced", layout, source.shape, source.dtype);
     collective({.kind = kind, .axes = axes, .names = {}, .reason = reason}, input, output);
     return output;
+}
+
+void BlockBuilder::pass_on(ValueId from, ValueId to, const mesh::AxisList& axes, const std::string& reason, Loop loop) {
+    collective({.kind = CollectiveKind::permute, .axes = axes, .names = {}, .shift = 1, .reason = reason}, from, to,
+               loop);
 }
 
 }  // namespace shardplan::plan

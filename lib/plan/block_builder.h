@@ -9,6 +9,12 @@
 
 namespace shardplan::plan {
 
+/// The loop that a step belongs to; none when id is 0.
+struct Loop {
+    int id = 0;
+    std::int64_t times = 0;
+};
+
 class BlockBuilder {
 public:
     BlockBuilder(int block, const LoweringContext& context);
@@ -26,13 +32,19 @@ public:
     /// A value beside the graph's tensors (statistics).
     ValueId add_auxiliary(std::string name, const partition::Layout& layout, const tensor::Shape& shape,
                           tensor::DType dtype);
+    /// A value beside the graph's tensors with the layout, shape and dtype of another, named after it.
+    ValueId add_copy(ValueId of, const std::string& suffix);
     void make_alias(ValueId value, ValueId of);
 
-    void compute(ComputeStep step);
+    Loop loop(std::int64_t times) { return {++loops_, times}; }
+    void compute(ComputeStep step, Loop loop = {});
     /// Emits the path from `value` to `layout` and returns the value there.
     ValueId reshard(ValueId value, const partition::Layout& layout, const std::string& reason);
     /// One collective in place of a path: all_reduce or all_reduce_max over `axes`.
     ValueId reduce(ValueId value, mesh::CollectiveKind kind, const mesh::AxisList& axes, const std::string& reason);
+
+    /// Each block goes to the next position of the group along `axes`, from the last to the first. `to` may be `from`.
+    void pass_on(ValueId from, ValueId to, const mesh::AxisList& axes, const std::string& reason, Loop loop = {});
 
     /// The version from which `layout` is cheapest, and that path's cost in bytes per device.
     struct Nearest {
@@ -46,7 +58,7 @@ public:
     BlockPlan take() { return std::move(plan_); }
 
     /// kind, axes, dimensions and reason are given; of all_to_all_v also the counts, and the wire bytes of one group.
-    void collective(CollectiveStep step, ValueId input, ValueId output);
+    void collective(CollectiveStep step, ValueId input, ValueId output, Loop loop = {});
 
 private:
     void add_stored_values();
@@ -55,6 +67,7 @@ private:
     const LoweringContext& context_;
     const model::Block& graph_block_;
     BlockPlan plan_;
+    int loops_ = 0;
     std::vector<std::vector<ValueId>> versions_;
 };
 

@@ -226,6 +226,15 @@ void FrontEnd::place() {
     }
     plan_.stored = place_stored_tensors(plan_.job, plan_.graph, plan_.mesh, rules_ ? &*rules_ : nullptr, placer_,
                                         *asks_, diagnostics_);
+    plan_.token_order = token_order_of(plan_, *asks_, diagnostics_);
+}
+
+void FrontEnd::note_unused_options() {
+    const Options& options = plan_.job.options;
+    const bool set = options.cp_comm_type != CpCommType::automatic || options.context_parallel_load_balance;
+    if (set && phase_of(plan_.job) == Phase::decode) {
+        plan_.notes.emplace_back("cp_comm_type and context_parallel_load_balance concern prefill only");
+    }
 }
 
 void FrontEnd::check() {
@@ -234,6 +243,8 @@ void FrontEnd::check() {
     check_quantization(context);
     check_positions(context);
     check_head_dim(context);
+    check_sequence_parallel(context);
+    note_unused_options();
     if (diagnostics_.error_count() == errors_before_) {  // a refused entry counts as None and would mislead these
         check_unused_axes(context);
         check_unused_rules(context);

@@ -38,6 +38,7 @@ private:
     void build_graph();
     void split_layers();
     void place();
+    void note_unused_options();
     void check();
 
     Plan plan_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/provider.h"
@@ -33,11 +34,24 @@ enum class TokenDispatcher : std::uint8_t {
     all_to_all,  ///< every token to the devices that hold its experts; sizes depend on the data
 };
 
+/// How attention gets at the keys and values of other devices where an axis cuts the sequence of queries and keys,
+/// under the names of Megatron-Core's cp_comm_type.
+enum class CpCommType : std::uint8_t {
+    automatic,   ///< the fewest bytes, then the least memory
+    all_gather,  ///< gathered: every device gets all keys and values
+    p2p,         ///< ring: blocks of keys and values go from neighbour to neighbour, the softmax is merged on the way
+    a2a,         ///< Ulysses: heads are exchanged for the sequence before and after attention
+};
+
+std::string_view to_string(CpCommType type);
+
 struct Options {
     Indivisible indivisible = Indivisible::strict;
     std::int64_t padded_vocab_size = 0;  ///< rows of embedding and head; 0 = as `indivisible` has it
     KvHeads kv_heads = KvHeads::replicate;
     partition::Compat compat = partition::Compat::seed;
+    CpCommType cp_comm_type = CpCommType::automatic;
+    bool context_parallel_load_balance = false;  ///< zig-zag order of the tokens, see token_order.h
 };
 
 /// How layers are dealt out along a pipeline axis (Megatron-Core's names).

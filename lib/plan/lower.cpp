@@ -8,11 +8,13 @@
 #include <memory>
 #include <utility>
 
+#include "plan/attention_steps.h"
 #include "plan/block_builder.h"
 #include "plan/candidates.h"
 #include "plan/dispatch.h"
 #include "plan/parameter_specs.h"
 #include "plan/scored.h"
+#include "plan/sequence_parallel.h"
 
 namespace shardplan::plan {
 
@@ -35,6 +37,7 @@ public:
           op_(block_.ops[static_cast<std::size_t>(op_index)]),
           rule_(model::rule_of(op_, block_)),
           mesh_(context.mesh.refined()),
+          sequence_(sequence_axes(op_, block_, context.asks)),
           builder_(builder) {}
 
     /// False when no candidate is admissible.
@@ -90,6 +93,9 @@ private:
         if (cache_output()) {
             sources.push_back({&rule_.output, builder_.value(builder_.versions(op_.output).front()).layout});
         }
+        if (context_.cp_comm_type == CpCommType::a2a && !sequence_.shared().empty()) {
+            sources.push_back({&rule_.output, heads_for_sequence(sequence_)});
+        }
         std::vector<Candidate> candidates = enumerate_candidates(rule_, sources, passable, mesh_);
         if (op_.kind == OpKind::experts) {
             dispatch_ = std::make_unique<Dispatch>(op_index_, context_, builder_, rule_);
@@ -102,7 +108,37 @@ private:
 
     bool cache_output() const { return builder_.tensor(op_.output).kind == model::TensorKind::cache; }
 
+    bool ring() const { return context_.cp_comm_type == CpCommType::p2p && !sequence_.shared().empty(); }
+
+    std::int64_t ring_passes() const {
+        const std::int64_t length = builder_.tensor(op_.inputs[1]).shape[1];
+        return plan::ring_passes(sequence_, op_.attributes.window, length, context_.token_order, mesh_);
+    }
+
+    /// What input `i` must be; the keys and values of a ring stay where they are.
+    Layout needed_layout(std::size_t i, const Candidate& candidate) const {
+        Layout needed = input_layout(i, candidate);
+        needed.pending = rule_.passes(i) ? candidate.passed_pending : AxisSet{};
+        if (i > 0 && ring()) {
+            needed[1] = sequence_.keys;
+        }
+        return needed;
+    }
+
+    void ring_cost(Scored& scored) const {
+        for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+            const model::TensorInfo& keys = builder_.tensor(op_.inputs[i]);
+            const auto bytes = static_cast<double>(tensor::byte_count(keys.shape, keys.dtype));
+            const auto passes = static_cast<double>(ring_passes());
+            scored.bytes += passes * bytes / static_cast<double>(shard_count(scored.inputs[i], mesh_));
+            scored.collectives += static_cast<int>(ring_passes());
+        }
+    }
+
     void consider(Candidate candidate) {
+        if (!is_way(context_.cp_comm_type, sequence_, rule_, candidate)) {
+            return;
+        }
         Scored scored;
         scored.bytes = 0.0;
         scored.output = operand_layout(rule_.output, candidate, builder_.tensor(op_.output).shape, mesh_);
@@ -124,8 +160,7 @@ private:
             if (best_.displaced <= scored.displaced && best_.cost() < scored.cost() && !compares_all) {
                 return;
             }
-            Layout needed = input_layout(i, candidate);
-            needed.pending = rule_.passes(i) ? candidate.passed_pending : AxisSet{};
+            const Layout needed = needed_layout(i, candidate);
             if (!is_consistent(needed) || !divides(needed, builder_.tensor(op_.inputs[i]).shape, mesh_)) {
                 return;
             }
@@ -133,6 +168,9 @@ private:
             scored.bytes += nearest.bytes;
             scored.collectives += nearest.collectives;
             scored.inputs.push_back(needed);
+        }
+        if (ring()) {
+            ring_cost(scored);
         }
         scored.work = local_work(rule_, candidate, mesh_);
         scored.candidate = std::move(candidate);
@@ -235,9 +273,11 @@ private:
         if (!statistics.empty() && op_.kind == OpKind::norm) {
             output = emit_split_norm(inputs, statistics);
         } else if (!statistics.empty()) {
-            output = emit_partial_attention(inputs, statistics);
+            output = emit_merged_attention(attention_steps(), inputs, statistics);
         } else if (!best_.candidate.expert_axes.empty()) {
             output = dispatch_->emit(inputs, best_, module());
+        } else if (ring()) {
+            output = emit_ring_attention(attention_steps(), inputs, sequence_.keys, ring_passes());
         } else {
             output = emit_plain(inputs);
         }
@@ -309,30 +349,8 @@ private:
         return output;
     }
 
-    ValueId emit_partial_attention(const std::vector<ValueId>& inputs, const AxisList& axes) {
-        const Value q = builder_.value(inputs.front());
-        Layout rows = q.layout;
-        rows.rank = 3;
-        rows[3] = {};
-        rows.pending = axes.set();
-        const tensor::Shape shape(q.shape.begin(), q.shape.begin() + 3);
-        Layout sums = q.layout;
-        sums.pending = axes.set();
-        const auto f32 = tensor::DType::f32;
-        const ValueId o = builder_.add_auxiliary(op_.name + ".partial", sums, builder_.tensor(op_.output).shape, f32);
-        const ValueId m = builder_.add_auxiliary(op_.name + ".max", rows, shape, f32);
-        const ValueId l = builder_.add_auxiliary(op_.name + ".sum", rows, shape, f32);
-        ComputeStep partial = step(ComputeKind::attention_partial, inputs, {o, m, l});
-        partial.flops = best_.flops;
-        builder_.compute(std::move(partial));
-        const std::string reason = "for the softmax of " + op_.name;
-        const ValueId m_all = builder_.reduce(m, CollectiveKind::all_reduce_max, axes, reason);
-        const ValueId scaled = builder_.add_auxiliary(op_.name + ".rescaled", rows, shape, f32);
-        builder_.compute(step(ComputeKind::softmax_rescale, {l, m, m_all}, {scaled}));
-        const ValueId l_all = builder_.reduce(scaled, CollectiveKind::all_reduce, axes, reason);
-        const ValueId output = builder_.add_value(op_.output, best_.output, ValueKind::activation);
-        builder_.compute(step(ComputeKind::softmax_merge, {o, m, m_all, l_all}, {output}));
-        return output;
+    AttentionSteps attention_steps() const {
+        return {builder_, op_, step(ComputeKind::op, {}, {}), best_.output, best_.flops};
     }
 
     const LoweringContext& context_;
@@ -341,6 +359,7 @@ private:
     const Op& op_;
     OpRule rule_;
     const mesh::Mesh& mesh_;
+    SequenceAxes sequence_;  ///< of attention
     BlockBuilder& builder_;
     const Ask* ask_ = nullptr;
     Ask soft_;

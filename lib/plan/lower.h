@@ -18,6 +18,9 @@ struct LoweringContext {
     const backend::BackendSpecProvider& provider;
     partition::Resharder& resharder;
     ActivationSpecs& asks;
+    const TokenOrder& token_order;
+    /// The way of attention with sequence axes; automatic: the fewest bytes of whatever the factors allow.
+    CpCommType cp_comm_type = CpCommType::automatic;
 };
 
 /// Lowers one block; last uses and memory are not filled in yet (see memory.h).

@@ -1,17 +1,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "base/checked.h"
 #include "plan/checks/checks.h"
 #include "plan/front_end.h"
-#include "plan/fuse.h"
-#include "plan/lower.h"
 #include "plan/memory.h"
 #include "plan/pipeline.h"
 #include "plan/plan.h"
+#include "plan/plan_block.h"
 #include "plan/totals.h"
 
 namespace shardplan::plan {
@@ -32,22 +32,20 @@ void remark_on_dispatcher(const Job& job, const BlockPlan& block, diag::Diagnost
     }
 }
 
-bool lower(FrontEnd& front, diag::Diagnostics& diagnostics) {
+bool lower(FrontEnd& front, Goal goal, diag::Diagnostics& diagnostics) {
     Plan& plan = front.plan();
+    plan.blocks.clear();
     const std::size_t errors = diagnostics.error_count();
     const auto provider = backend::make_provider(plan.provider.kind, provider_compat(plan.job), plan.job.experts);
     partition::Resharder resharder(plan.mesh.refined());
-    const LoweringContext context{plan.job, plan.graph, plan.mesh, plan.stored, *provider, resharder, front.asks()};
+    const LoweringContext context{plan.job,  plan.graph, plan.mesh,    plan.stored,
+                                  *provider, resharder,  front.asks(), plan.token_order};
     for (std::size_t b = 0; b < plan.graph.blocks.size(); ++b) {
-        BlockPlan block = lower_block(static_cast<int>(b), context, diagnostics);
+        BlockPlan block = plan_block(static_cast<int>(b), context, goal, diagnostics);
         if (diagnostics.error_count() > errors) {
             return false;
         }
         remark_on_dispatcher(plan.job, block, diagnostics);
-        if (provider->fuse_layernorm_and_linear()) {
-            fuse_steps(block, plan.graph.blocks[b], *provider);
-        }
-        schedule_memory(block);
         plan.blocks.push_back(std::move(block));
     }
     return true;
@@ -63,12 +61,22 @@ void finish(FrontEnd& front) {
     plan.totals = model_totals(plan);
 }
 
+bool has_choice(const Plan& plan) {
+    return plan.job.options.cp_comm_type == CpCommType::automatic &&
+           std::any_of(plan.blocks.begin(), plan.blocks.end(),
+                       [](const BlockPlan& block) { return block.attention.has_value(); });
+}
+
 std::optional<Plan> try_make_plan(const Job& job, diag::Diagnostics& diagnostics) {
     FrontEnd front(job, diagnostics);
-    if (!front.run() || !lower(front, diagnostics)) {
+    if (!front.run() || !lower(front, Goal::wire_bytes, diagnostics)) {
         return std::nullopt;
     }
     finish(front);
+    if (job.device_memory && front.plan().memory.total() > *job.device_memory && has_choice(front.plan())) {
+        lower(front, Goal::memory, diagnostics);
+        finish(front);
+    }
     if (!check_memory(front.plan(), diagnostics)) {
         return std::nullopt;
     }

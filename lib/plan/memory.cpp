@@ -16,20 +16,11 @@ ValueId root_of(const BlockPlan& block, ValueId id) {
     return value.alias_of >= 0 ? value.alias_of : id;
 }
 
-const std::vector<ValueId>& outputs_of(const Step& step, std::vector<ValueId>& scratch) {
-    if (step.compute) {
-        return step.compute->outputs;
-    }
-    scratch = {step.collective->output};
-    return scratch;
-}
-
 constexpr std::size_t never = static_cast<std::size_t>(-1);
 
 /// The step after which each value's memory is free; steps.size() for values that stay, never for those not computed.
 std::vector<std::size_t> last_steps(const BlockPlan& block) {
     std::vector<std::size_t> last(block.values.size(), never);
-    std::vector<ValueId> scratch;
     const auto touch = [&](ValueId id, std::size_t step) { last[static_cast<std::size_t>(root_of(block, id))] = step; };
     for (std::size_t i = 0; i < block.steps.size(); ++i) {
         const Step& step = block.steps[i];
@@ -45,7 +36,7 @@ std::vector<std::size_t> last_steps(const BlockPlan& block) {
                 }
             }
         }
-        for (const ValueId id : outputs_of(step, scratch)) {
+        for (const ValueId id : defined_values(step)) {
             touch(id, i);
         }
     }
@@ -79,9 +70,8 @@ void schedule_memory(BlockPlan& block) {
     }
     block.peak_activation_bytes = live.activation;
     block.peak_communication_bytes = 0;
-    std::vector<ValueId> scratch;
     for (const Step& step : block.steps) {
-        for (const ValueId id : outputs_of(step, scratch)) {
+        for (const ValueId id : defined_values(step)) {
             const Value& value = block.values[static_cast<std::size_t>(id)];
             if (has_memory(value)) {
                 live.add(value, 1);

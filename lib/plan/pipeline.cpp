@@ -79,7 +79,7 @@ void add_lowered(const Plan& plan, Stage& stage) {
         stage.memory.activations = std::max(stage.memory.activations, block.peak_activation_bytes);
         stage.memory.communication = std::max(stage.memory.communication, block.peak_communication_bytes);
         for (const Step& step : block.steps) {
-            stage.flops_per_device += step.compute ? step.compute->flops : 0.0;
+            stage.flops_per_device += step.compute ? step.compute->flops * static_cast<double>(step.times) : 0.0;
         }
     }
 }

@@ -18,6 +18,7 @@
 #include "partition/reshard.h"
 #include "plan/job.h"
 #include "plan/refined_mesh.h"
+#include "plan/token_order.h"
 
 namespace shardplan::plan {
 
@@ -78,10 +79,11 @@ enum class ComputeKind : std::uint8_t {
     norm_statistics,    ///< x -> f64 [rows, 2]: sum and sum of squares over the local part of the last dimension
     norm_apply,         ///< x, statistics (reduced), weight?, bias? -> y
     attention_partial,  ///< q, k, v -> o f32 (unnormalised), m f32 [b,s,h] maximum, l f32 [b,s,h] sum of exponentials
-    softmax_rescale,    ///< l, m, m of all -> l * exp(m - m of all)
-    softmax_merge,      ///< o, m, m of all, l of all -> y = o * exp(m - m of all) / l of all; y is pending over the key
-                        ///< axes
-    fused_linear,       ///< x (norm weight?, norm bias?), w1, w2, .. (biases) -> y1, y2, ..: norm and one matmul
+    attention_accumulate,  ///< q, k, v, o, m, l -> o, m, l in place: further keys added to the partial sums
+    softmax_rescale,       ///< l, m, m of all -> l * exp(m - m of all)
+    softmax_merge,    ///< o, m, m of all, l of all -> y = o * exp(m - m of all) / l of all; y is pending over the key
+                      ///< axes
+    fused_linear,     ///< x (norm weight?, norm bias?), w1, w2, .. (biases) -> y1, y2, ..: norm and one matmul
     dispatch_tokens,  ///< x, routing -> rows, their routing to the receiver's experts, their tokens (i32), counts (i64
                       ///< [n]): each token once for each rank of the group that holds experts of it
     dispatched_experts,  ///< rows, routing, counts of received rows, weights .. -> rows: the op experts on what came
@@ -97,6 +99,9 @@ struct ComputeStep {
     std::string module;          ///< the provider's answer
     std::vector<ValueId> inputs;
     std::vector<ValueId> outputs;
+    /// attention_accumulate: the keys are those of the device that many positions before this one on their axes; in a
+    /// loop that is the first pass, each further one takes one more.
+    std::int64_t key_shift = 0;
     double flops = 0.0;          ///< per device, multiply and add counted as two
     bool grouped = false;        ///< experts: one grouped product instead of one product after the other
     mesh::AxisList axes;         ///< dispatch_tokens: the group; axes[0] major
@@ -109,6 +114,9 @@ struct CollectiveStep {
     std::vector<std::string> names;  ///< for people
     int dim = 0;
     int concat_dim = 0;
+    /// permute: 0, blocks go where the two layouts say; else round a ring, to the position that many further on.
+    /// Input and output may then be one value: staging holds the block that arrives.
+    std::int64_t shift = 0;
     ValueId input = -1;
     ValueId output = -1;
     std::int64_t group_size = 1;
@@ -130,7 +138,13 @@ struct Step {
     std::optional<CollectiveStep> collective;
     /// Values whose memory is free after this step.
     std::vector<ValueId> last_use;
+    /// Neighbouring steps with the same number above 0 are the body of a loop, run `times` times.
+    int loop = 0;
+    std::int64_t times = 1;
 };
+
+/// The outputs that come into being in a step: those that it does not change in place.
+std::vector<ValueId> defined_values(const Step& step);
 
 /// How a parallel weight with stored-over axes is used, and what the other way would move.
 struct WeightUse {
@@ -150,6 +164,22 @@ struct DispatchUse {
     std::string reason;
 };
 
+/// How a block's attention gets at the keys of other devices, and what the other ways would cost. All figures are of
+/// the whole block: its other collectives may depend on the way.
+struct AttentionChoice {
+    struct Way {
+        CpCommType type = CpCommType::all_gather;
+        std::int64_t wire_bytes = 0;  ///< sent per device
+        std::int64_t peak_bytes = 0;  ///< activations and communication
+        std::string refusal;          ///< why it is not possible; then there are no figures
+    };
+    CpCommType type = CpCommType::all_gather;
+    std::vector<std::string> axes;  ///< that cut the sequence of queries and keys
+    std::int64_t group_size = 1;
+    std::vector<Way> ways;
+    std::string reason;
+};
+
 struct BlockPlan {
     int block = 0;  ///< index into Graph::blocks
     std::string name;
@@ -162,6 +192,7 @@ struct BlockPlan {
     std::int64_t peak_communication_bytes = 0;  ///< gathered copies and staging
     std::vector<WeightUse> weight_uses;
     std::vector<DispatchUse> dispatches;
+    std::optional<AttentionChoice> attention;  ///< where an axis cuts both queries and keys
 };
 
 // ---- the whole ----
@@ -212,6 +243,7 @@ struct Plan {
     model::Graph graph;
     RefinedMesh mesh;
     backend::ProviderDecision provider;
+    TokenOrder token_order;
     std::vector<StoredTensor> stored;
     std::vector<ActivationSpec> activations;
     std::vector<BlockPlan> blocks;  ///< as Graph::blocks

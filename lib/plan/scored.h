@@ -1,4 +1,4 @@
-// A placement of one op with its price, and which of two is better.
+// A candidate placement of an op with what it costs, and which of two is better.
 #pragma once
 
 #include <cmath>

@@ -43,8 +43,8 @@ std::vector<CollectiveTotal> collective_totals(const Plan& plan) {
     std::map<TotalKey, CollectiveTotal> totals;
     const auto stages = static_cast<std::int64_t>(plan.stages.size());
     for (const BlockPlan& block : plan.blocks) {
-        const std::int64_t times = instances(block);
         for (const Step& step : block.steps) {
+            const std::int64_t times = checked_mul(instances(block), step.times);
             if (!step.collective || step.collective->kind == mesh::CollectiveKind::slice) {
                 continue;
             }

@@ -239,6 +239,8 @@ void write_job_json(JsonWriter& json, const plan::Job& job) {
             json.field("indivisible", text_of(job.options.indivisible));
             json.field("padded_vocab_size", job.options.padded_vocab_size);
             json.field("kv_heads", text_of(job.options.kv_heads));
+            json.field("cp_comm_type", to_string(job.options.cp_comm_type));
+            json.field("context_parallel_load_balance", job.options.context_parallel_load_balance);
         });
         write_partition(json, job);
     });

@@ -137,6 +137,8 @@ void write_plan_json(std::ostream& out, const plan::Plan& plan, const std::vecto
         write_mesh_json(json, "mesh", plan.mesh.original());
         write_mesh_json(json, "refined_mesh", plan.mesh.refined());
         write_provider(json, plan);
+        json.field("token_order", plan.token_order.plain() ? "plain" : "zigzag");
+        json.field("token_order_parts", plan.token_order.parts());
         write_tensors(json, plan);
         write_activations(json, plan);
         write_blocks_json(json, plan);

@@ -74,6 +74,12 @@ void write_head(std::ostream& out, const plan::Plan& plan, const Style& style) {
     write_fact(out, style, "plan", job.name);
     write_fact(out, style, "model", model_text(plan));
     write_fact(out, style, "workload", workload_text(job.workload));
+    if (!plan.token_order.plain()) {
+        const std::int64_t parts = plan.token_order.parts();
+        write_fact(out, style, "",
+                   fmt::format("zig-zag: part i of {} holds chunks i and {}-i of {} of each sequence", parts,
+                               2 * parts - 1, 2 * parts));
+    }
     write_fact(out, style, "mesh", mesh_text(plan.mesh.original()));
     if (!(plan.mesh.refined() == plan.mesh.original())) {
         write_fact(out, style, "", fmt::format("split for heads: {}", mesh_text(plan.mesh.refined())));

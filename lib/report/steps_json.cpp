@@ -68,6 +68,9 @@ void write_compute(JsonWriter& json, const plan::Plan& plan, const BlockPlan& bl
     if (step.grouped) {
         json.field("grouped", true);
     }
+    if (step.key_shift != 0) {
+        json.field("key_shift", step.key_shift);
+    }
     write_operands(json, "inputs", block, step.inputs);
     write_operands(json, "outputs", block, step.outputs);
 }
@@ -79,6 +82,9 @@ void write_collective(JsonWriter& json, const BlockPlan& block, const plan::Coll
     json.field("group_size", step.group_size);
     json.field("dim", step.dim);
     json.field("concat_dim", step.concat_dim);
+    if (step.shift != 0) {
+        json.field("shift", step.shift);
+    }
     json.field("payload_bytes", step.payload_bytes);
     json.field("wire_bytes", step.wire_bytes);
     json.field("wire_bytes_total", step.wire_bytes_total);
@@ -100,6 +106,10 @@ void write_steps(JsonWriter& json, const plan::Plan& plan, const BlockPlan& bloc
                 write_compute(json, plan, block, *step.compute);
             } else if (step.collective) {
                 write_collective(json, block, *step.collective);
+            }
+            if (step.loop != 0) {
+                json.field("loop", step.loop);
+                json.field("times", step.times);
             }
             json.list("last_use", step.last_use);
         });
@@ -140,6 +150,28 @@ void write_dispatches(JsonWriter& json, const BlockPlan& block) {
     });
 }
 
+void write_attention(JsonWriter& json, const plan::AttentionChoice& choice) {
+    json.object("attention", [&] {
+        json.field("cp_comm_type", to_string(choice.type));
+        json.list("axes", choice.axes);
+        json.field("group_size", choice.group_size);
+        json.field("reason", choice.reason);
+        json.array("ways", choice.ways, [&](const plan::AttentionChoice::Way& way) {
+            json.object(
+                [&] {
+                    json.field("cp_comm_type", to_string(way.type));
+                    if (way.refusal.empty()) {
+                        json.field("wire_bytes", way.wire_bytes);
+                        json.field("peak_bytes", way.peak_bytes);
+                    } else {
+                        json.field("refused", way.refusal);
+                    }
+                },
+                one_line);
+        });
+    });
+}
+
 }  // namespace
 
 void write_spec_axes_json(JsonWriter& json, const partition::PartitionSpec& spec) {
@@ -168,6 +200,9 @@ void write_blocks_json(JsonWriter& json, const plan::Plan& plan) {
             write_steps(json, plan, block);
             write_weight_uses(json, block);
             write_dispatches(json, block);
+            if (block.attention) {
+                write_attention(json, *block.attention);
+            }
         });
     });
 }

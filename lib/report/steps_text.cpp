@@ -5,6 +5,9 @@
 
 #include <cstddef>
 #include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "report/number_text.h"
@@ -21,6 +24,11 @@ using plan::CollectiveStep;
 using plan::ComputeKind;
 using plan::ComputeStep;
 
+/// "12 x7" for a step of a loop.
+std::string number_text(std::size_t number, const plan::Step& step) {
+    return step.times == 1 ? fmt::format("{}", number) : fmt::format("{} x{}", number, step.times);
+}
+
 /// The op, and which part of it where it takes several steps: "attention (softmax_merge)".
 std::string step_text(const plan::Plan& plan, const BlockPlan& block, const ComputeStep& step) {
     const std::string name = op_name(plan, block, step);
@@ -36,22 +44,22 @@ std::string shapes_text(const BlockPlan& block, const std::vector<plan::ValueId>
     return text;
 }
 
-void add_compute(Table& table, const plan::Plan& plan, const BlockPlan& block, std::size_t number,
+void add_compute(Table& table, const plan::Plan& plan, const BlockPlan& block, std::string number,
                  const ComputeStep& step) {
     const std::string shapes =
         fmt::format("{} -> {}", shapes_text(block, step.inputs), shapes_text(block, step.outputs));
-    table.add_row({fmt::format("{}", number), step_text(plan, block, step), step.module, shapes});
+    table.add_row({std::move(number), step_text(plan, block, step), step.module, shapes});
 }
 
 std::string ratio_text(std::int64_t worst, std::int64_t balanced) {
     return balanced == 0 ? "0" : fmt::format("{:.2f}", static_cast<double>(worst) / static_cast<double>(balanced));
 }
 
-void add_collective(Table& table, const BlockPlan& block, std::size_t number, const CollectiveStep& step,
+void add_collective(Table& table, const BlockPlan& block, std::string number, const CollectiveStep& step,
                     const Style& style) {
     const plan::Value& input = value_of(block, step.input);
     const plan::Value& output = value_of(block, step.output);
-    table.add_row({fmt::format("{}", number), fmt::format("{} {}", marks(style).moved, to_string(step.kind)),
+    table.add_row({std::move(number), fmt::format("{} {}", marks(style).moved, to_string(step.kind)),
                    fmt::format("over {} ({})", fmt::join(step.names, ","), step.group_size),
                    fmt::format("{} -> {}", shape_text(input.local_shape), shape_text(output.local_shape)),
                    bytes_text(step.payload_bytes), bytes_text(step.wire_bytes)},
@@ -75,9 +83,9 @@ void write_steps(std::ostream& out, const plan::Plan& plan, const BlockPlan& blo
     for (const plan::Step& step : block.steps) {
         ++number;
         if (step.compute) {
-            add_compute(table, plan, block, number, *step.compute);
+            add_compute(table, plan, block, number_text(number, step), *step.compute);
         } else if (step.collective) {
-            add_collective(table, block, number, *step.collective, style);
+            add_collective(table, block, number_text(number, step), *step.collective, style);
         }
     }
     table.print(out, style);
@@ -107,6 +115,36 @@ void write_dispatches(std::ostream& out, const BlockPlan& block) {
         out << fmt::format("  tokens of {} over {}: {} {} a device{} ({})\n", use.op, fmt::join(use.axes, ","),
                            name(use.all_to_all), bytes_text(use.chosen_bytes), other, use.reason);
     }
+}
+
+std::string_view plain_name(plan::CpCommType type) {
+    switch (type) {
+        case plan::CpCommType::automatic: return "auto";
+        case plan::CpCommType::all_gather: return "gathered (all_gather)";
+        case plan::CpCommType::p2p: return "ring (p2p)";
+        case plan::CpCommType::a2a: return "Ulysses (a2a)";
+    }
+    return "auto";
+}
+
+void write_attention(std::ostream& out, const BlockPlan& block, const Style& style) {
+    if (!block.attention) {
+        return;
+    }
+    const plan::AttentionChoice& choice = *block.attention;
+    out << fmt::format("\n  attention over {} ({}): {}, {}\n", fmt::join(choice.axes, ","), choice.group_size,
+                       plain_name(choice.type), choice.reason);
+    Table table({{"way", false, 20}, {"wire/device", true}, {"peak of the block", true}, {"", false, 30}});
+    for (const plan::AttentionChoice::Way& way : choice.ways) {
+        if (way.refusal.empty()) {
+            table.add_row({std::string(plain_name(way.type)), bytes_text(way.wire_bytes), bytes_text(way.peak_bytes),
+                           way.type == choice.type ? "taken" : ""});
+        } else {
+            table.add_row({std::string(plain_name(way.type)), "-", "-", "refused"});
+            table.add_note(way.refusal, 1);
+        }
+    }
+    table.print(out, style);
 }
 
 void write_ends(std::ostream& out, const plan::Plan& plan, const BlockPlan& block) {
@@ -147,6 +185,7 @@ void write_block_text(std::ostream& out, const plan::Plan& plan, const BlockPlan
     write_steps(out, plan, block, style);
     write_weight_uses(out, block, style);
     write_dispatches(out, block);
+    write_attention(out, block, style);
     out << fmt::format("  peak: activations {}, communication {}\n", bytes_text(block.peak_activation_bytes),
                        bytes_text(block.peak_communication_bytes));
 }

@@ -340,6 +340,27 @@ TEST_CASE("permute takes the block of any position, the same or another") {
     }
 }
 
+TEST_CASE("n neighbour exchanges bring every block to every position, and the own one back") {
+    Random random(17);
+    for (int round = 0; round < rounds; ++round) {
+        const Scene scene(random, test::mpi_world());
+        CAPTURE(scene.text);
+        Tensor held = scene.block(DType::bf16, scene.shape, 0, 0, scene.position);
+        const std::int64_t before = (scene.position + scene.n - 1) % scene.n;
+        const std::int64_t next = (scene.position + 1) % scene.n;
+        for (std::int64_t pass = 1; pass <= scene.n; ++pass) {
+            Tensor arriving(DType::bf16, scene.shape);
+            scene.groups->permute(scene.axes, before, {&next, 1}, held.view(), arriving.view());
+            held = arriving;
+            const std::int64_t source = (scene.position + scene.n - pass % scene.n) % scene.n;
+            CHECK(held == scene.block(DType::bf16, scene.shape, 0, 0, source));
+        }
+        const comm::Traffic& traffic = scene.groups->traffic(CollectiveKind::permute);
+        CHECK(traffic.calls == (scene.n == 1 ? 0 : scene.n));
+        CHECK(traffic.wire_bytes == (scene.n == 1 ? 0 : scene.n * std::ssize(held.bytes)));
+    }
+}
+
 TEST_CASE("the same axes in another order are another group") {
     comm::World& world = test::mpi_world();
     const std::int64_t n = world.size();

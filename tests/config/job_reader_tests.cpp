@@ -79,7 +79,8 @@ TEST_CASE("every section is read") {
 "backend": {"provider": "transformer_engine", "moe_token_dispatcher_type": "alltoall", "moe_use_grouped_gemm": false,
     "moe_use_legacy_grouped_gemm": true},
 "workload": {"mode": "decode", "batch_size": 4.0, "sequence_length": 100, "cache_length": 256, "dtype": "bfloat16"},
-"options": {"indivisible": "drop", "kv_heads": "split"})"));
+"options": {"indivisible": "drop", "kv_heads": "split", "cp_comm_type": "p2p",
+                "context_parallel_load_balance": true})"));
     REQUIRE(outcome.job);
     const plan::Job& job = *outcome.job;
     CHECK(job.mesh == mesh::Mesh({{"sp", 2}, {"tp", 4}}));
@@ -104,6 +105,8 @@ TEST_CASE("every section is read") {
     CHECK(job.workload.dtype == tensor::DType::bf16);
     CHECK(job.options.indivisible == plan::Indivisible::drop);
     CHECK(job.options.kv_heads == plan::KvHeads::split);
+    CHECK(job.options.cp_comm_type == plan::CpCommType::p2p);
+    CHECK(job.options.context_parallel_load_balance);
 }
 
 TEST_CASE("each mistake is named with its place and what would work") {

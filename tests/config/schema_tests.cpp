@@ -99,6 +99,7 @@ const std::vector<Row> good = {
     {"/workload/dtype", "\"torch.float32\""},
     {"/options", R"({"indivisible": "drop", "kv_heads": "split", "compat": "seed"})"},
     {"/options", R"({"indivisible": "pad", "padded_vocab_size": 512})"},
+    {"/options", R"({"cp_comm_type": "all_gather", "context_parallel_load_balance": false})"},
     {"/options/compat", "\"current\""},
 };
 
@@ -150,6 +151,8 @@ const std::vector<Row> bad = {
     {"/workload/seq_length", "1"},
     {"/options/indivisible", "\"wrap\""},
     {"/options/kv_heads", "\"cut\""},
+    {"/options/cp_comm_type", "\"ring\""},
+    {"/options/context_parallel_load_balance", "1"},
     {"/options/compat", "\"new\""},
     {"/options/strict", "true"},
 };

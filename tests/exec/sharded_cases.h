@@ -30,6 +30,9 @@ struct ShardedCase {
     std::int64_t tokens = 8;
     std::int64_t chunk = 0;
     bool pad = false;  ///< a vocabulary of odd size, padded
+    std::int64_t cache = 0;
+    plan::CpCommType cp_comm_type = plan::CpCommType::automatic;
+    bool zigzag = false;
 
     std::string name() const {
         std::string text =
@@ -43,6 +46,9 @@ struct ShardedCase {
                 : dispatcher == plan::TokenDispatcher::all_gather ? ", allgather"
                                                                   : "";
         text += grouped ? (*grouped ? ", grouped" : ", one by one") : "";
+        if (cp_comm_type != plan::CpCommType::automatic || zigzag) {
+            text += fmt::format(", {}{}", plan::to_string(cp_comm_type), zigzag ? " in zig-zag" : "");
+        }
         return text;
     }
 };
@@ -186,6 +192,34 @@ inline void add_latent_cases(std::vector<ShardedCase>& cases) {
     }
 }
 
+/// Queries and keys over a sequence axis, in each way and order: full and grouped heads, learned positions, rope,
+/// windows that end within a block and beyond it, ALiBi; with heads over tp, and fewer key/value heads than devices.
+inline void add_sequence_cases(std::vector<ShardedCase>& cases) {
+    using plan::CpCommType;
+    const std::vector<std::pair<std::string, partition::SpecEntry>> whole_weights = {{"weight_storage_axis", {}}};
+    for (const char* mesh : {"sp=2", "sp=3", "sp=4", "sp=2,tp=2", "tp=2,sp=2", "sp=8", "sp=4,tp=2", "dp=2,sp=2,tp=2"}) {
+        const bool three = std::string(mesh) == "sp=3";  // divides neither heads nor weights
+        for (const CpCommType type : {CpCommType::all_gather, CpCommType::p2p, CpCommType::a2a}) {
+            for (const char* model : {"llama", "gpt2", "gemma2", "bloom", "falcon"}) {
+                for (const bool zigzag : {false, true}) {
+                    ShardedCase c{.model = model, .mesh = mesh, .batch = 2, .tokens = 48};
+                    c.axes = three ? whole_weights : c.axes;
+                    c.cp_comm_type = three && type == CpCommType::a2a ? CpCommType::automatic : type;
+                    c.zigzag = zigzag;
+                    cases.push_back(c);
+                }
+            }
+            ShardedCase bf16{.model = "llama", .mesh = mesh, .dtype = tensor::DType::bf16, .batch = 2, .tokens = 48};
+            bf16.axes = three ? whole_weights : bf16.axes;
+            bf16.cp_comm_type = three ? CpCommType::p2p : type;
+            bf16.zigzag = true;
+            bf16.cache = 48;
+            bf16.kernels = kernels::KernelSet::onednn;
+            cases.push_back(bf16);
+        }
+    }
+}
+
 /// Every family and mode over every kind of axis, then cases of their own.
 inline std::vector<ShardedCase> sharded_cases() {
     std::vector<ShardedCase> cases;
@@ -207,6 +241,7 @@ inline std::vector<ShardedCase> sharded_cases() {
     add_dispatch_cases(cases);
     add_expert_family_cases(cases);
     add_latent_cases(cases);
+    add_sequence_cases(cases);
     return cases;
 }
 

@@ -2,11 +2,14 @@
 // be those that were counted, exactly.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "exec/executor.h"
 #include "exec/models.h"
+#include "exec/seeded_weights.h"
 #include "exec/sharded_cases.h"
 #include "exec/verify.h"
 #include "support/mpi_world.h"
@@ -20,6 +23,7 @@ plan::Job job_of(const test::ShardedCase& c) {
     workload.mode = c.mode;
     workload.batch_size = c.batch;
     workload.sequence_length = c.tokens;
+    workload.cache_length = c.cache;
     workload.dtype = c.dtype;
     workload.chunk_length = c.chunk;
     model::ModelSpec model = test::tiny_model(c.model);
@@ -31,6 +35,8 @@ plan::Job job_of(const test::ShardedCase& c) {
     job.dispatcher = c.dispatcher;
     job.experts.use_grouped_gemm = c.grouped;
     job.options.compat = c.compat;
+    job.options.cp_comm_type = c.cp_comm_type;
+    job.options.context_parallel_load_balance = c.zigzag;
     for (const auto& [field, axes] : c.axes) {
         job.partition_axis.set(field, axes, "/partition_axis/" + field);
     }
@@ -91,6 +97,39 @@ TEST_CASE("sharded runs equal the unsharded model, bytes and memory equal the pl
     CHECK(cases > 0);
 }
 
+TEST_CASE("a cache holds the same rows in zig-zag as in order") {
+    comm::World& world = test::mpi_world();
+    test::ShardedCase c{.model = "llama", .mesh = fmt::format("sp={}", world.size()), .batch = 2, .tokens = 48};
+    c.cache = 48;
+    c.axes = {{"weight_storage_axis", {}}};
+    const exec::TokenBatch tokens = exec::seeded_tokens(5, c.batch, c.tokens, 64);
+    std::vector<std::vector<float>> rows;
+    for (const bool zigzag : {false, true}) {
+        c.zigzag = zigzag;
+        const plan::Plan plan = test::plan_of(job_of(c));
+        CHECK(plan.token_order.plain() == !zigzag);
+        const exec::SeededWeights weights(5, plan.graph.model);
+        const auto groups = world.groups(plan.mesh.refined());
+        const auto kernels = kernels::make_kernels(kernels::KernelSet::reference);
+        exec::Allocator allocator(true);
+        exec::Executor executor(plan, *groups, *kernels, weights, allocator);
+        executor.run(tokens, 0);
+        std::vector<float>& all = rows.emplace_back();
+        for (std::size_t i = 0; i < plan.stored.size(); ++i) {
+            if (plan.stored[i].kind == plan::StoredKind::cache) {
+                const tensor::ConstView cache = executor.cache(i, 1);
+                all.insert(all.end(), cache.as<float>(), cache.as<float>() + cache.count());
+            }
+        }
+    }
+    REQUIRE(rows[0].size() == rows[1].size());
+    CHECK(std::ssize(rows[0]) == 2 * (2 * 48 * 4 * 4) / world.size());
+    CHECK(std::any_of(rows[0].begin(), rows[0].end(), [](float value) { return value != 0.0F; }));
+    for (std::size_t i = 0; i < rows[0].size(); ++i) {
+        CHECK(rows[1][i] == doctest::Approx(rows[0][i]).epsilon(1e-4));
+    }
+}
+
 TEST_CASE("ranks with different plans do not start") {
     comm::World& world = test::mpi_world();
     const auto c = test::sharded_cases().front();
@@ -104,11 +143,11 @@ TEST_CASE("ranks with different plans do not start") {
 TEST_CASE("a problem on one rank ends the run on all of them in the same way") {
     comm::World& world = test::mpi_world();
     model::Workload workload;
-    workload.batch_size = 8;
+    workload.batch_size = 24;
     workload.sequence_length = 8;
     const plan::Job job = test::job_of(test::tiny_llama(), workload, fmt::format("dp={}", world.size()));
     exec::RunOptions options;
-    options.tokens = exec::seeded_tokens(1, 8, world.rank() == 1 ? 7 : 8, 64);
+    options.tokens = exec::seeded_tokens(1, 24, world.rank() == 1 ? 7 : 8, 64);
     const auto report = exec::run_and_verify(test::plan_of(job), test::reference_of(job, 8), world, options);
     CHECK_FALSE(report.passed);
     CHECK(report.executed_steps == 0);

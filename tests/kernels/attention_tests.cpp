@@ -246,6 +246,121 @@ TEST_CASE("partial attention over any cut of the keys, merged, is the whole atte
     }));
 }
 
+/// The rows of dimension 1 in this order.
+Tensor reordered(const Tensor& x, const std::vector<std::int64_t>& order) {
+    Tensor result(x.shape(), x.view().dtype);
+    const std::int64_t tokens = x.shape()[1];
+    const std::int64_t width = x.count() / (x.shape()[0] * tokens);
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+        const std::int64_t row = i / width;
+        const std::int64_t from = row / tokens * tokens + order[static_cast<std::size_t>(row % tokens)];
+        result.set(i, x[from * width + i % width]);
+    }
+    return result;
+}
+
+/// Blocks of keys that pass by one after the other, `first` being the one that starts.
+Tensor ring_attention(const Kernels& kernels, const Tensor& q, const Tensor& k, const Tensor& v, AttentionParams params,
+                      const std::vector<base::Run>& blocks, std::size_t first) {
+    const tensor::Shape rows(q.shape().begin(), q.shape().end() - 1);
+    Tensor o(q.shape()), m(rows), l(rows), y(q.shape(), q.view().dtype);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        const base::Run& block = blocks[(first + blocks.size() - i) % blocks.size()];
+        const base::Interval range{block.first, block.first + block.count};
+        const base::Run run{0, block.count, block.position};
+        params.k_runs = {&run, 1};
+        const Tensor keys = test::slice(k, 1, range);
+        const Tensor values = test::slice(v, 1, range);
+        if (i == 0) {
+            kernels.attention_partial(q, keys, values, params, o, m, l);
+        } else {
+            kernels.attention_accumulate(q, keys, values, params, o, m, l);
+        }
+    }
+    kernels.softmax_merge(o, m, m, l, y);
+    return y;
+}
+
+TEST_CASE("tokens in another order and keys in passing blocks give the rows of the whole attention") {
+    const auto kernels = make_kernels(KernelSet::reference);
+    const std::vector<float> slopes = {0.5F, 0.25F, 0.125F, 0.0625F};
+    CHECK(rc::check([&] {
+        const auto parts = *rc::gen::inRange<std::int64_t>(1, 5);
+        const auto chunk = *rc::gen::inRange<std::int64_t>(1, 20);
+        const std::int64_t length = 2 * parts * chunk;
+        const std::array<std::int64_t, 2> zeros = {0, 0};
+        const std::array valid = {length, *rc::gen::inRange<std::int64_t>(0, length + 1)};
+        AttentionParams params{.scale = 0.3F, .q_start = zeros, .k_valid = valid, .queries_per_kv = 2};
+        params.causal = *rc::gen::arbitrary<bool>();
+        params.window = *rc::gen::element<std::int64_t>(0, 1, 7, 30);
+        params.alibi_slopes = *rc::gen::arbitrary<bool>() ? std::span<const float>(slopes) : std::span<const float>();
+        const auto dtype = *rc::gen::element(DType::f32, DType::bf16);
+        const Tensor q = test::random_tensor(1, {2, length, 4, 6}, dtype);
+        const Tensor k = test::random_tensor(2, {2, length, 2, 6}, dtype);
+        const Tensor v = test::random_tensor(3, {2, length, 2, 6}, dtype);
+        Tensor whole(q.shape(), dtype);
+        kernels->attention(q, k, v, params, whole);
+
+        std::vector<std::int64_t> order;  // zig-zag: part i has chunks i and 2 parts - 1 - i
+        std::vector<base::Run> runs;
+        for (std::int64_t c = 0; c < 2 * parts; ++c) {
+            const std::int64_t place = c % 2 == 0 ? c / 2 : 2 * parts - 1 - c / 2;
+            runs.push_back({c * chunk, chunk, place * chunk});
+            for (std::int64_t t = 0; t < chunk; ++t) {
+                order.push_back(place * chunk + t);
+            }
+        }
+        params.q_runs = runs;
+        params.k_runs = runs;
+        const Tensor turned = reordered(q, order);
+        const Tensor expected = reordered(whole, order);
+        Tensor y(q.shape(), dtype);
+        kernels->attention(turned, reordered(k, order), reordered(v, order), params, y);
+        RC_ASSERT(test::difference(y, expected, test::tolerance(dtype)) == "");
+        const auto first = static_cast<std::size_t>(*rc::gen::inRange<std::int64_t>(0, 2 * parts));
+        const Tensor passed =
+            ring_attention(*kernels, turned, reordered(k, order), reordered(v, order), params, runs, first);
+        RC_ASSERT(test::difference(passed, expected, test::tolerance(dtype)) == "");
+    }));
+}
+
+TEST_CASE("keys that no query sees are not read and change nothing") {
+    const auto kernels = make_kernels(KernelSet::reference);
+    const std::array<std::int64_t, 1> q_start = {4};
+    const std::array<std::int64_t, 1> k_valid = {12};
+    const Tensor q = test::random_tensor(1, {1, 4, 1, 4});
+    const Tensor k = test::random_tensor(2, {1, 4, 1, 4});
+    Tensor behind({1, 4, 1, 4});
+    for (std::int64_t i = 0; i < behind.count(); ++i) {
+        behind.set(i, std::numeric_limits<double>::quiet_NaN());
+    }
+    Tensor o(q.shape()), m({1, 4, 1}), l({1, 4, 1});
+    AttentionParams params{.q_start = q_start, .k_start = 4, .k_valid = k_valid};
+    kernels->attention_partial(q, k, k, params, o, m, l);
+    const Tensor o_before = o, m_before = m, l_before = l;
+    params.k_start = 8;  // after all queries
+    kernels->attention_accumulate(q, behind, behind, params, o, m, l);
+    params.k_start = 0;  // before the window of all queries
+    params.window = 1;
+    kernels->attention_accumulate(q, behind, behind, params, o, m, l);
+    CHECK(o == o_before);
+    CHECK(m == m_before);
+    CHECK(l == l_before);
+}
+
+TEST_CASE("runs must tile the rows") {
+    const auto kernels = make_kernels(KernelSet::reference);
+    const std::array<std::int64_t, 1> zero = {0};
+    const Tensor q({1, 4, 1, 4});
+    Tensor y(q.shape());
+    for (const std::vector<base::Run>& runs :
+         {std::vector<base::Run>{{0, 2, 0}}, {{0, 2, 0}, {3, 1, 3}}, {{1, 3, 0}}, {{0, 5, 0}}}) {
+        AttentionParams params{.q_start = zero, .k_valid = zero};
+        params.k_runs = runs;
+        CHECK_THROWS_AS(kernels->attention(q, q, q, params, y), std::invalid_argument);
+    }
+}
+
 TEST_CASE("a shard without visible keys gives -inf, 0 and 0, and merges without NaN") {
     const auto kernels = make_kernels(KernelSet::reference);
     const std::array<std::int64_t, 1> q_start = {0};

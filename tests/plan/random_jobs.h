@@ -28,9 +28,9 @@ public:
         const std::string rules = one_in(4) ? draw_rules() : R"("derived")";
         return fmt::format(
             R"({{"model": {}, "mesh": {{"axes": {{{}}}}}, "partition_axis": {{{}}}, "partition_rules": {}, )"
-            R"("backend": {}, "workload": {}, "options": {{"indivisible": "{}", "kv_heads": "{}"}}}})",
+            R"("backend": {}, "workload": {}, "options": {{"indivisible": "{}", "kv_heads": "{}"{}}}}})",
             model, mesh_, fields, rules, draw_backend(), workload, pick({"strict", "drop"}),
-            pick({"replicate", "split"}));
+            pick({"replicate", "split"}), draw_attention_options());
     }
 
     bool one_in(std::int64_t n) { return random_.below(n) == 0; }
@@ -167,7 +167,7 @@ private:
 
     std::string draw_workload() {
         const bool decode = one_in(2);
-        const std::int64_t tokens = decode ? 2 + random_.below(3) : pick_size({8, 8, 16, 16, 12});
+        const std::int64_t tokens = decode ? 2 + random_.below(3) : pick_size({8, 8, 16, 16, 12, 48});
         const std::int64_t cache = one_in(3) ? (decode ? 16 : 24) : 0;
         return fmt::format(
             R"({{"mode": "{}", "batch_size": {}, "sequence_length": {}, "cache_length": {}, "dtype": "{}"}})",
@@ -199,6 +199,14 @@ private:
                                  : fmt::format("[\"{}\"]", fmt::join(entry, "\", \""));
     }
 
+    std::string draw_attention_options() {
+        if (one_in(3)) {
+            return "";
+        }
+        return fmt::format(R"(, "cp_comm_type": "{}", "context_parallel_load_balance": {})",
+                           pick({"auto", "auto", "p2p", "p2p", "a2a", "all_gather"}), pick({"true", "true", "false"}));
+    }
+
     /// Every field is drawn; fields that meet in one tensor draw from the axes the others leave.
     std::string draw_fields() {
         std::string text;
@@ -208,17 +216,33 @@ private:
         if (one_in(8)) {  // the defaults, on whatever axes the mesh has
             return text;
         }
-        Names batch;
+        const auto give = [&](const char* field, const Names& entry) {
+            text += fmt::format(R"({}"{}": {})", text.empty() ? "" : ", ", field, json(entry));
+        };
+        Names shared;  // an axis that cuts the sequence of queries and keys and nothing else of attention
+        if (one_in(3)) {
+            shared.push_back(pick(axes_));
+        }
+        Names batch = shared;
         set("batch_axis", batch);
         Names hidden = batch;
-        set("sequence_axis", hidden);
+        if (shared.empty() || one_in(3)) {
+            set("sequence_axis", hidden);
+        } else {
+            give("sequence_axis", shared);
+        }
         set("hidden_state_axis", hidden);
         Names heads = batch;
         set("head_axis", heads);
-        Names query = heads;
-        set("query_sequence_axis", query);
-        Names key = heads;
-        set("key_sequence_axis", key);
+        if (shared.empty()) {
+            Names query = heads;
+            set("query_sequence_axis", query);
+            Names key = heads;
+            set("key_sequence_axis", key);
+        } else {
+            give("query_sequence_axis", shared);
+            give("key_sequence_axis", shared);
+        }
         Names generation = batch;
         set("generation_head_axis", generation);
         if (one_in(3)) {

@@ -111,8 +111,11 @@ void run_case(const test::ReshardCase& c, comm::World& world, comm::Groups& grou
 /// A mesh of all ranks with up to four axes, some of size 1.
 mesh::Mesh mesh_of_world(test::Random& random, std::int64_t ranks) {
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(1 + random.below(4)), 1);
-    for (std::int64_t rest = ranks; rest > 1; rest /= 2) {
-        sizes[static_cast<std::size_t>(random.below(std::ssize(sizes)))] *= 2;
+    std::int64_t rest = ranks;
+    for (std::int64_t prime = 2; rest > 1; ++prime) {
+        for (; rest % prime == 0; rest /= prime) {
+            sizes[static_cast<std::size_t>(random.below(std::ssize(sizes)))] *= prime;
+        }
     }
     std::vector<mesh::Axis> axes;
     for (const std::int64_t size : sizes) {

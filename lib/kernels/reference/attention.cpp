@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "base/interval.h"
+#include "base/run.h"
 #include "kernels/checks.h"
+#include "kernels/reference/attention_problem.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
 #include "kernels/reference/threads.h"
@@ -19,51 +21,19 @@ namespace shardplan::kernels {
 namespace {
 
 using base::Interval;
+using base::Run;
 using tensor::DType;
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t row_block = 64;
 constexpr std::int64_t key_block = 64;
 
-struct Problem {
-    ConstView q, k, v;
-    const AttentionParams& params;
-
-    std::int64_t batch() const { return q.shape[0]; }
-    std::int64_t queries() const { return q.shape[1]; }
-    std::int64_t heads() const { return q.shape[2]; }
-    std::int64_t keys() const { return k.shape[1]; }
-    std::int64_t kv_heads() const { return k.shape[2]; }
-    std::int64_t head_dim() const { return q.shape[3]; }
-    std::int64_t value_dim() const { return params.value_dim > 0 ? params.value_dim : v.shape[3]; }
-
-    std::int64_t kv_head_of(std::int64_t head) const {
-        return (params.q_head_start + head) / params.queries_per_kv - params.kv_head_start;
-    }
-    /// The local query heads that read local kv head g.
-    Interval heads_of(std::int64_t g) const {
-        const std::int64_t first = (params.kv_head_start + g) * params.queries_per_kv - params.q_head_start;
-        return base::intersect({0, heads()}, {first, first + params.queries_per_kv});
-    }
-    /// The local keys that the query at position `p` of batch row b sees.
-    Interval visible(std::int64_t b, std::int64_t p) const {
-        std::int64_t end = params.k_valid[static_cast<std::size_t>(b)];
-        if (params.causal) {
-            end = std::min(end, p + 1);
-        }
-        std::int64_t begin = params.window > 0 ? p - params.window + 1 : 0;
-        if (params.chunk > 0) {
-            begin = std::max(begin, p / params.chunk * params.chunk);
-        }
-        return base::intersect({0, keys()}, {begin - params.k_start, end - params.k_start});
-    }
-};
-
 /// One query head at one position: the state of its running softmax.
 struct Row {
     std::int64_t query = 0;
     std::int64_t head = 0;
-    Interval visible;
+    std::int64_t position = 0;
+    Interval visible;  ///< of the keys of the run at hand
     float max = minus_infinity;
     float sum = 0.0F;
 };
@@ -84,7 +54,7 @@ float alibi(const AttentionParams& params, float slope, std::int64_t position) {
 /// Up to row_block rows against all their keys. Allocated once per thread.
 class RowBlock {
 public:
-    explicit RowBlock(const Problem& problem)
+    explicit RowBlock(const AttentionProblem& problem)
         : problem_(problem),
           transposed_(problem.queries() >= 8),
           key_(static_cast<std::size_t>(problem.head_dim())),
@@ -95,25 +65,28 @@ public:
           output_(static_cast<std::size_t>(row_block * problem.value_dim())) {}
 
     /// Rows [first, first + count) of kv head g in batch row b; row r = query r % sq of the group's head r / sq.
-    void run(std::int64_t b, std::int64_t g, std::int64_t first, std::int64_t count) {
-        start(b, g, first, count);
-        Interval seen;
-        for (const Row& row : rows_) {
-            if (!row.visible.empty()) {
-                seen = seen.empty()
-                           ? row.visible
-                           : Interval{std::min(seen.begin, row.visible.begin), std::max(seen.end, row.visible.end)};
-            }
+    void start(std::int64_t b, std::int64_t g, std::int64_t first, std::int64_t count) {
+        const std::int64_t head_begin = problem_.heads_of(g).begin;
+        const std::int64_t d = problem_.head_dim();
+        rows_.clear();
+        for (std::int64_t r = first; r < first + count; ++r) {
+            const std::int64_t query = r % problem_.queries();
+            const std::int64_t head = head_begin + r / problem_.queries();
+            rows_.push_back({query, head, problem_.position_of(b, query), {}});
+            load_floats(problem_.q, ((b * problem_.queries() + query) * problem_.heads() + head) * d, d,
+                        queries_.data() + (r - first) * d);
         }
-        // Blocks start at multiples of key_block, so that a row's result does not depend on the rows beside it.
-        for (std::int64_t begin = seen.begin; begin < seen.end;) {
-            const std::int64_t end = std::min(seen.end, begin / key_block * key_block + key_block);
-            step(b, g, {begin, end});
-            begin = end;
+        std::fill(output_.begin(), output_.end(), 0.0F);
+    }
+
+    /// Lets all keys pass by.
+    void run(std::int64_t b, std::int64_t g) {
+        for (const Run& keys : problem_.key_runs) {
+            pass(b, g, keys);
         }
     }
 
-    const std::vector<Row>& rows() const { return rows_; }
+    std::vector<Row>& rows() { return rows_; }
 
     /// Adds the score without a value to the sum of row r.
     void add_sink(std::size_t r) {
@@ -134,19 +107,23 @@ public:
     float* output(std::size_t row) { return output_.data() + static_cast<std::int64_t>(row) * problem_.value_dim(); }
 
 private:
-    void start(std::int64_t b, std::int64_t g, std::int64_t first, std::int64_t count) {
-        const std::int64_t head_begin = problem_.heads_of(g).begin;
-        const std::int64_t d = problem_.head_dim();
-        rows_.clear();
-        for (std::int64_t r = first; r < first + count; ++r) {
-            const std::int64_t query = r % problem_.queries();
-            const std::int64_t head = head_begin + r / problem_.queries();
-            const std::int64_t position = problem_.params.q_start[static_cast<std::size_t>(b)] + query;
-            rows_.push_back({query, head, problem_.visible(b, position)});
-            load_floats(problem_.q, ((b * problem_.queries() + query) * problem_.heads() + head) * d, d,
-                        queries_.data() + (r - first) * d);
+    void pass(std::int64_t b, std::int64_t g, const Run& keys) {
+        key_shift_ = problem_.shift_of(keys);
+        Interval seen;
+        for (Row& row : rows_) {
+            row.visible = problem_.visible(b, row.position, keys);
+            if (!row.visible.empty()) {
+                seen = seen.empty()
+                           ? row.visible
+                           : Interval{std::min(seen.begin, row.visible.begin), std::max(seen.end, row.visible.end)};
+            }
         }
-        std::fill(output_.begin(), output_.end(), 0.0F);
+        // Blocks start at multiples of key_block, so that a row's result does not depend on the rows beside it.
+        for (std::int64_t begin = seen.begin; begin < seen.end;) {
+            const std::int64_t end = std::min(seen.end, begin / key_block * key_block + key_block);
+            step(b, g, {begin, end});
+            begin = end;
+        }
     }
 
     void step(std::int64_t b, std::int64_t g, Interval keys) {
@@ -227,16 +204,17 @@ private:
         if (!params.alibi_slopes.empty()) {
             const float slope = params.alibi_slopes[static_cast<std::size_t>(head)];
             for (std::int64_t j = 0; j < keys.size(); ++j) {
-                scores[j] += alibi(params, slope, params.k_start + keys.begin + j);
+                scores[j] += alibi(params, slope, keys.begin + j - key_shift_);
             }
         }
     }
 
-    const Problem& problem_;
+    const AttentionProblem& problem_;
     // Turning a block of keys pays when many rows use it. Must not depend on the number of heads, so that a rank with
     // some of the heads gets the same bits.
     bool transposed_;
-    std::vector<float> key_;  ///< [d], scratch
+    std::int64_t key_shift_ = 0;  ///< of the run at hand
+    std::vector<float> key_;      ///< [d], scratch
     std::vector<Row> rows_;
     std::vector<float> queries_;  ///< [row_block, d]
     std::vector<float> keys_;     ///< [key_block, d], or [d, key_block] if transposed
@@ -245,9 +223,10 @@ private:
     std::vector<float> output_;   ///< [row_block, dv], not yet divided by the sums
 };
 
-/// Calls finish(b, row, its unnormalised output) for every query and head.
-template <typename Finish>
-void attend(const Problem& problem, Finish finish) {
+/// For every query and head: begin(b, row, its output), which are 0 and may be set to what other keys gave, then all
+/// keys, then finish(b, row, its unnormalised output).
+template <typename Begin, typename Finish>
+void attend(const AttentionProblem& problem, Begin begin, Finish finish) {
     const std::int64_t most_rows = problem.queries() * std::min(problem.heads(), problem.params.queries_per_kv);
 #pragma omp parallel if (worth_threads(problem.q.count() * problem.keys()))
     {
@@ -258,7 +237,11 @@ void attend(const Problem& problem, Finish finish) {
                 for (std::int64_t first = 0; first < most_rows; first += row_block) {
                     const std::int64_t count = problem.heads_of(g).size() * problem.queries();
                     if (first < count) {
-                        block.run(b, g, first, std::min(row_block, count - first));
+                        block.start(b, g, first, std::min(row_block, count - first));
+                        for (std::size_t r = 0; r < block.rows().size(); ++r) {
+                            begin(b, block.rows()[r], block.output(r));
+                        }
+                        block.run(b, g);
                         for (std::size_t r = 0; r < block.rows().size(); ++r) {
                             block.add_sink(r);
                             finish(b, block.rows()[r], block.output(r));
@@ -270,60 +253,33 @@ void attend(const Problem& problem, Finish finish) {
     }
 }
 
-void check_params(const Problem& problem) {
-    const AttentionParams& params = problem.params;
-    check_length("attention", "q_start", params.q_start.size(), problem.batch());
-    check_length("attention", "k_valid", params.k_valid.size(), problem.batch());
-    if (!params.alibi_slopes.empty()) {
-        check_length("attention", "alibi_slopes", params.alibi_slopes.size(), problem.heads());
-    }
-    if (params.value_dim < 0 || params.value_dim > problem.v.shape[3]) {
-        reject("attention", fmt::format("values of {} components in rows of {}", params.value_dim, problem.v.shape[3]));
-    }
-    if (!params.sinks.empty()) {
-        check_length("attention", "sinks", params.sinks.size(), problem.heads());
-    }
-    if (params.queries_per_kv < 1 || params.window < 0 || params.chunk < 0 || params.softcap < 0.0F) {
-        reject("attention",
-               fmt::format("queries_per_kv {} must be positive, window {}, chunk {} and softcap {} not negative",
-                           params.queries_per_kv, params.window, params.chunk, params.softcap));
-    }
-    if (problem.heads() == 0) {
-        return;
-    }
-    const std::int64_t lowest = problem.kv_head_of(0);
-    const std::int64_t highest = problem.kv_head_of(problem.heads() - 1);
-    if (lowest < 0 || highest >= problem.kv_heads()) {
-        reject("attention", fmt::format("query heads {}..{} need kv heads {}..{}, here are {}..{}", params.q_head_start,
-                                        params.q_head_start + problem.heads() - 1, params.kv_head_start + lowest,
-                                        params.kv_head_start + highest, params.kv_head_start,
-                                        params.kv_head_start + problem.kv_heads() - 1));
-    }
-}
+void nothing_before(std::int64_t, Row&, float*) {}
 
-void check_attention(const Problem& problem) {
-    for (const auto& [name, view] :
-         {std::pair{"q", &problem.q}, std::pair{"k", &problem.k}, std::pair{"v", &problem.v}}) {
-        check_rank("attention", name, view->shape, 4);
-        check_float("attention", name, view->dtype);
-        check_dtype("attention", name, view->dtype, problem.q.dtype);
+struct PartialSums {
+    float* o;
+    float* m;
+    float* l;
+};
+
+/// Checks the results of a partial attention.
+PartialSums partial_sums(const char* kernel, const AttentionProblem& problem, View o, View m, View l) {
+    check_shape(kernel, "o", o.shape, {problem.batch(), problem.queries(), problem.heads(), problem.value_dim()});
+    check_dtype(kernel, "o", o.dtype, DType::f32);
+    for (const auto& [name, view] : {std::pair{"m", &m}, std::pair{"l", &l}}) {
+        check_shape(kernel, name, view->shape, {problem.batch(), problem.queries(), problem.heads()});
+        check_dtype(kernel, name, view->dtype, DType::f32);
     }
-    check_shape("attention", "k", problem.k.shape,
-                {problem.batch(), problem.keys(), problem.kv_heads(), problem.head_dim()});
-    check_shape("attention", "v", problem.v.shape,
-                {problem.batch(), problem.keys(), problem.kv_heads(), problem.v.shape[3]});
-    check_params(problem);
+    return {o.as<float>(), m.as<float>(), l.as<float>()};
 }
 
 }  // namespace
 
 void ReferenceKernels::attention(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View y) const {
-    const Problem problem{q, k, v, params};
-    check_attention(problem);
+    const AttentionProblem problem(q, k, v, params);
     const std::int64_t dv = problem.value_dim();
     check_shape("attention", "y", y.shape, {problem.batch(), problem.queries(), problem.heads(), dv});
     check_dtype("attention", "y", y.dtype, q.dtype);
-    attend(problem, [&](std::int64_t b, const Row& row, float* output) {
+    attend(problem, nothing_before, [&](std::int64_t b, const Row& row, float* output) {
         const float factor = row.sum > 0.0F ? 1.0F / row.sum : 0.0F;
         for (std::int64_t i = 0; i < dv; ++i) {
             output[i] *= factor;
@@ -334,21 +290,42 @@ void ReferenceKernels::attention(ConstView q, ConstView k, ConstView v, const At
 
 void ReferenceKernels::attention_partial(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View o,
                                          View m, View l) const {
-    const Problem problem{q, k, v, params};
-    check_attention(problem);
+    const AttentionProblem problem(q, k, v, params);
+    const PartialSums sums = partial_sums("attention_partial", problem, o, m, l);
     const std::int64_t dv = problem.value_dim();
-    check_shape("attention_partial", "o", o.shape, {problem.batch(), problem.queries(), problem.heads(), dv});
-    check_dtype("attention_partial", "o", o.dtype, DType::f32);
-    for (const auto& [name, view] : {std::pair{"m", &m}, std::pair{"l", &l}}) {
-        check_shape("attention_partial", name, view->shape, {problem.batch(), problem.queries(), problem.heads()});
-        check_dtype("attention_partial", name, view->dtype, DType::f32);
-    }
-    attend(problem, [&](std::int64_t b, const Row& row, const float* output) {
+    attend(problem, nothing_before, [&](std::int64_t b, const Row& row, const float* output) {
         const std::int64_t place = (b * problem.queries() + row.query) * problem.heads() + row.head;
-        store_floats(output, dv, o, place * dv);
-        m.as<float>()[place] = row.max;
-        l.as<float>()[place] = row.sum;
+        std::copy_n(output, dv, sums.o + place * dv);
+        sums.m[place] = row.max;
+        sums.l[place] = row.sum;
     });
+}
+
+void ReferenceKernels::attention_accumulate(ConstView q, ConstView k, ConstView v, const AttentionParams& params,
+                                            View o, View m, View l) const {
+    const AttentionProblem problem(q, k, v, params);
+    const PartialSums sums = partial_sums("attention_accumulate", problem, o, m, l);
+    if (!problem.sees_any()) {
+        return;
+    }
+    const std::int64_t dv = problem.value_dim();
+    const auto place_of = [&](std::int64_t b, const Row& row) {
+        return (b * problem.queries() + row.query) * problem.heads() + row.head;
+    };
+    attend(
+        problem,
+        [&](std::int64_t b, Row& row, float* output) {
+            const std::int64_t place = place_of(b, row);
+            std::copy_n(sums.o + place * dv, dv, output);
+            row.max = sums.m[place];
+            row.sum = sums.l[place];
+        },
+        [&](std::int64_t b, const Row& row, const float* output) {
+            const std::int64_t place = place_of(b, row);
+            std::copy_n(output, dv, sums.o + place * dv);
+            sums.m[place] = row.max;
+            sums.l[place] = row.sum;
+        });
 }
 
 }  // namespace shardplan::kernels

@@ -28,6 +28,8 @@ public:
     void attention(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View y) const override;
     void attention_partial(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View o, View m,
                            View l) const override;
+    void attention_accumulate(ConstView q, ConstView k, ConstView v, const AttentionParams& params, View o, View m,
+                              View l) const override;
     void softmax_rescale(ConstView l, ConstView m, ConstView m_global, View l_scaled) const override;
     void softmax_merge(ConstView o, ConstView m, ConstView m_global, ConstView l_global, View y) const override;
 

@@ -13,7 +13,7 @@ namespace shardplan::plan {
 /// `plan` as the front end leaves it: placed, not lowered.
 struct CheckContext {
     const Plan& plan;
-    const ActivationSpecs& asks;
+    ActivationSpecs& asks;
     Placer& placer;
     diag::Diagnostics& diagnostics;
 };
@@ -38,6 +38,13 @@ void check_attention_bias(const CheckContext& context);
 void check_head_dim(const CheckContext& context);
 /// SP6004: more positions than the model was trained for.
 void check_positions(const CheckContext& context);
+
+// ---- attention over sequence axes: sequence_checks.cpp ----
+
+/// SP4020: a way of attention that is not possible. SP4021: an option of it that changes nothing.
+void check_sequence_parallel(const CheckContext& context);
+/// The order that context_parallel_load_balance asks for; SP4020 (or SP4004) when the sequence does not divide.
+TokenOrder token_order_of(const Plan& plan, ActivationSpecs& asks, diag::Diagnostics& diagnostics);
 
 // ---- quantisation: quantization_check.cpp ----
 
