@@ -80,11 +80,7 @@ private:
         switch (parameter.parallel) {
             case ParallelDim::heads: return {Semantic::head, "num_attention_heads", model.attention.heads};
             case ParallelDim::kv_heads: return {Semantic::kv_head, "num_key_value_heads", model.attention.kv_heads};
-            case ParallelDim::mlp: {
-                const std::int64_t size = parameter.shape[static_cast<std::size_t>(parallel_dimension(parameter))];
-                const bool shared = size != model.mlp.intermediate;  // of the expert that all tokens pass
-                return {Semantic::mlp_intermediate, shared ? "shared_intermediate_size" : "intermediate_size", size};
-            }
+            case ParallelDim::mlp: return {Semantic::mlp_intermediate, "intermediate_size", model.mlp.intermediate};
             case ParallelDim::vocab: return {Semantic::vocab, "vocab_size", model.vocab};
             case ParallelDim::experts:
                 return {Semantic::mlp_intermediate, "moe_intermediate_size", model.moe.intermediate};
