@@ -1,7 +1,5 @@
 #include "model/op_rule.h"
 
-#include <algorithm>
-
 #include <utility>
 
 namespace shardplan::model {
@@ -151,9 +149,11 @@ OpRule attention(const Op& op, RuleBuilder builder) {
         builder.input({h});
     }
     builder.output({b, s, h, v});
-    for (std::size_t i = 1;
-         i < std::min<std::size_t>(op.inputs.size(), 3) && op.attributes.kv_heads != op.attributes.heads; ++i) {
-        builder.rule().inputs[i][2].shared_prefix = true;
+    if (op.attributes.kv_heads != op.attributes.heads) {
+        builder.rule().inputs[1][2].shared_prefix = true;
+        if (op.inputs.size() > 2) {
+            builder.rule().inputs[2][2].shared_prefix = true;
+        }
     }
     builder.rule().multiply_adds = {{1.0, {b, s, h, d, t}}, {1.0, {b, s, h, v, t}}};
     return builder.take();

@@ -100,18 +100,4 @@ TEST_CASE("experts that do not divide are refused by their number") {
           std::string::npos);
 }
 
-TEST_CASE("a shared expert is cut by its own size") {
-    const char* const qwen = R"("model_type": "qwen2_moe", "hidden_size": 64, "num_attention_heads": 8,
-        "num_hidden_layers": 1, "num_key_value_heads": 4, "intermediate_size": 96, "num_experts": 8,
-        "moe_intermediate_size": 48, "shared_expert_intermediate_size": 32, "num_experts_per_tok": 2)";
-    const char* const axes = R"("hidden_state_axis": null, "head_axis": null, "mlp_intermediate_axis": "x",
-        "vocab_axis": null)";
-    const auto planned = test::try_plan(JobText{.mesh = R"("x": 3)", .axes = axes, .model = qwen});
-    CHECK_FALSE(planned.plan.has_value());
-    CHECK(planned.first("SP4003").message.find(
-              "shared_intermediate_size 32 is not a multiple of mlp_intermediate_axis x=3") != std::string::npos);
-    CHECK(spec(plan_of(JobText{.mesh = R"("x": 2)", .axes = axes, .model = qwen}), "shared_expert.down_proj") ==
-          "P(None,'x')");
-}
-
 }  // namespace shardplan::plan
