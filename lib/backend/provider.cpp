@@ -14,7 +14,8 @@ constexpr std::pair<Module, Module> grouped_linears = {"TEColumnParallelGroupedL
 
 class LocalProvider final : public BackendSpecProvider {
 public:
-    LocalProvider(ProviderCompat compat, const ExpertOptions& experts) : BackendSpecProvider(experts), compat_(compat) {}
+    LocalProvider(ProviderCompat compat, const ExpertOptions& experts)
+        : BackendSpecProvider(experts), compat_(compat) {}
     ProviderKind kind() const override { return ProviderKind::local; }
     Module column_parallel_linear() const override { return local_linears.first; }
     Module row_parallel_linear() const override { return local_linears.second; }
@@ -39,7 +40,8 @@ private:
 
 class FusedProvider final : public BackendSpecProvider {
 public:
-    FusedProvider(ProviderCompat compat, const ExpertOptions& experts) : BackendSpecProvider(experts), compat_(compat) {}
+    FusedProvider(ProviderCompat compat, const ExpertOptions& experts)
+        : BackendSpecProvider(experts), compat_(compat) {}
     ProviderKind kind() const override { return ProviderKind::fused; }
     Module column_parallel_linear() const override { return fused_linears.first; }
     Module row_parallel_linear() const override { return fused_linears.second; }
@@ -68,7 +70,8 @@ private:
 
 class InferenceProvider final : public BackendSpecProvider {
 public:
-    InferenceProvider(ProviderCompat compat, const ExpertOptions& experts) : BackendSpecProvider(experts), compat_(compat) {}
+    InferenceProvider(ProviderCompat compat, const ExpertOptions& experts)
+        : BackendSpecProvider(experts), compat_(compat) {}
     ProviderKind kind() const override { return ProviderKind::inference; }
     Module column_parallel_linear() const override {
         return compat_ == ProviderCompat::seed ? "TEColumnParallelLinear" : "InferenceColumnParallelLinear";

@@ -110,9 +110,9 @@ std::optional<ProviderDecision> choose_provider(ProviderChoice choice, ProviderC
 /// or this norm is contained in the linear after it (then it is "IdentityOp" itself), as the provider wants where
 /// fuse_layernorm_and_linear() holds; without effect on every other op. Kernels without an upstream module have names
 /// of our own: PositionEmbedding, BiasAdd, SplitHeads, MergeHeads, RotaryEmbedding, KVCacheWrite, ElementwiseAdd,
-/// ElementwiseScale, ElementwiseSoftcap, ElementwiseClip, SharedExpertGate, QueryTemperature, and, where activation_func() is None,
-/// GatedActivation and Activation; ReplicatedLinear for linears outside of the layer's slots (projections around an
-/// embedding). Experts are those of expert_modules.
+/// ElementwiseScale, ElementwiseSoftcap, ElementwiseClip, SharedExpertGate, QueryTemperature, and, where
+/// activation_func() is None, GatedActivation and Activation; ReplicatedLinear for linears outside of the layer's slots
+/// (projections around an embedding). Experts are those of expert_modules.
 /// @pre fused_norm on a linear only when the provider has column_parallel_layer_norm_linear().
 Module module_of(const BackendSpecProvider& provider, const model::Op& op, bool fused_norm);
 

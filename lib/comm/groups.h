@@ -72,8 +72,8 @@ public:
                     const tensor::View& out, std::span<std::byte> staging);
 
     /// Rows (blocks of the first dimension) one position behind the other: send_rows[p] of `in` go to position p,
-    /// receive_rows[p] of position p arrive in `out`; rows beyond the totals are not touched. What the members pass must
-    /// fit: receive_rows[p] here = send_rows[own position] at p.
+    /// receive_rows[p] of position p arrive in `out`; rows beyond the totals are not touched. What the members pass
+    /// must fit: receive_rows[p] here = send_rows[own position] at p.
     void all_to_all_v(const mesh::AxisList& axes, std::span<const std::int64_t> send_rows,
                       std::span<const std::int64_t> receive_rows, const tensor::ConstView& in, const tensor::View& out);
 

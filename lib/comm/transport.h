@@ -34,8 +34,8 @@ public:
     /// Position p contributes bytes chunks[p] of its `data`; all of it is complete everywhere afterwards.
     virtual void gather_chunks(const mesh::AxisList& axes, std::byte* data, std::span<const base::Interval> chunks) = 0;
 
-    /// send_rows[p] rows of `row_bytes` go to position p, taken one position behind the other; receive_rows[p] rows from
-    /// position p arrive in the same way. @pre every count and every total < 2^31, row_bytes < 2^31
+    /// send_rows[p] rows of `row_bytes` go to position p, taken one position behind the other; receive_rows[p] rows
+    /// from position p arrive in the same way. @pre every count and every total < 2^31, row_bytes < 2^31
     virtual void all_to_all_rows(const mesh::AxisList& axes, const std::byte* send,
                                  std::span<const std::int64_t> send_rows, std::byte* received,
                                  std::span<const std::int64_t> receive_rows, std::int64_t row_bytes) = 0;

@@ -91,11 +91,11 @@ inline constexpr JobField token_dispatcher = {
     R"("auto")", ""};
 inline constexpr JobField grouped_gemm = {
     "moe_use_grouped_gemm",
-    "One grouped product over the local experts instead of one after the other. Default: where the provider has it.", "",
-    "true"};
+    "One grouped product over the local experts instead of one after the other. Default: where the provider has it.",
+    "", "true"};
 inline constexpr JobField legacy_grouped_gemm = {
-    "moe_use_legacy_grouped_gemm", "Megatron's older GroupedMLP; only with compat seed and the provider fused.", "false",
-    ""};
+    "moe_use_legacy_grouped_gemm", "Megatron's older GroupedMLP; only with compat seed and the provider fused.",
+    "false", ""};
 inline constexpr std::array backend_fields = {provider, token_dispatcher, grouped_gemm, legacy_grouped_gemm};
 
 inline constexpr JobField mode = {"mode", "prefill: all tokens at once; decode: one token for each sequence.",

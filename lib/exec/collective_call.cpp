@@ -38,7 +38,9 @@ void run_permute(comm::Groups& groups, const plan::BlockPlan& block, const plan:
 
 void run_collective(comm::Groups& groups, const plan::BlockPlan& block, const plan::CollectiveStep& step,
                     std::span<const tensor::View> views, std::span<std::byte> staging) {
-    const auto view = [&](plan::ValueId value) -> const tensor::View& { return views[static_cast<std::size_t>(value)]; };
+    const auto view = [&](plan::ValueId value) -> const tensor::View& {
+        return views[static_cast<std::size_t>(value)];
+    };
     const tensor::ConstView in = view(step.input);
     const tensor::View& out = view(step.output);
     switch (step.kind) {
@@ -47,8 +49,8 @@ void run_collective(comm::Groups& groups, const plan::BlockPlan& block, const pl
         case CollectiveKind::all_to_all:
             return groups.all_to_all(step.axes, step.dim, step.concat_dim, in, out, staging);
         case CollectiveKind::all_to_all_v:
-            return groups.all_to_all_v(step.axes, numbers(view(step.send_counts)), numbers(view(step.receive_counts)), in,
-                                       out);
+            return groups.all_to_all_v(step.axes, numbers(view(step.send_counts)), numbers(view(step.receive_counts)),
+                                       in, out);
         case CollectiveKind::slice: return groups.slice(step.axes, step.dim, in, out);
         case CollectiveKind::permute: return run_permute(groups, block, step, in, out);
         case CollectiveKind::all_reduce: copy_if_moved(in, out); return groups.all_reduce(step.axes, out, staging);

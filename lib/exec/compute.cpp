@@ -56,7 +56,8 @@ kernels::Activation activation_of(const model::Op& op) {
 std::vector<float> as_floats(const ConstView& x) {
     std::vector<float> values(static_cast<std::size_t>(x.count()));
     for (std::size_t i = 0; i < values.size(); ++i) {
-        values[i] = x.dtype == tensor::DType::f32 ? x.as<float>()[i] : tensor::float_from_bf16(x.as<std::uint16_t>()[i]);
+        values[i] =
+            x.dtype == tensor::DType::f32 ? x.as<float>()[i] : tensor::float_from_bf16(x.as<std::uint16_t>()[i]);
     }
     return values;
 }

@@ -23,8 +23,9 @@ struct TrafficCount {
     std::optional<std::int64_t> routed_bytes;  ///< all_to_all_v: of the unsharded model's routing, where it is known
     /// As predicted, or, where the data decide, as routed and within the worst case.
     bool equal() const {
-        const bool bytes = most_bytes ? counted_bytes <= *most_bytes && counted_bytes == routed_bytes.value_or(counted_bytes)
-                                      : predicted_bytes == counted_bytes;
+        const bool bytes = most_bytes
+                               ? counted_bytes <= *most_bytes && counted_bytes == routed_bytes.value_or(counted_bytes)
+                               : predicted_bytes == counted_bytes;
         return predicted_calls == counted_calls && bytes;
     }
 };

@@ -87,9 +87,9 @@ void run_experts(const BlockScene& scene, const ComputeStep& step, const model::
 
 void run_dispatched_experts(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
     const std::int64_t rows = kernels::row_count(scene.view(step.inputs[2]));
-    scene.kernels.experts(leading_rows(scene.view(step.inputs[0]), rows), leading_rows(scene.view(step.inputs[1]), rows),
-                          expert_weights(scene, step, op, 3), expert_params(step, op),
-                          leading_rows(scene.view(step.outputs[0]), rows));
+    scene.kernels.experts(leading_rows(scene.view(step.inputs[0]), rows),
+                          leading_rows(scene.view(step.inputs[1]), rows), expert_weights(scene, step, op, 3),
+                          expert_params(step, op), leading_rows(scene.view(step.outputs[0]), rows));
 }
 
 void run_dispatch_tokens(const BlockScene& scene, const ComputeStep& step, const StepSchedule& schedule) {

@@ -42,7 +42,8 @@ public:
         const plan::ValueId counts = step_.outputs[3];
         std::int64_t bytes = 0;
         for (const plan::Step& other : block_.steps) {
-            if (other.collective && (other.collective->send_counts == counts || other.collective->receive_counts == counts)) {
+            if (other.collective &&
+                (other.collective->send_counts == counts || other.collective->receive_counts == counts)) {
                 const plan::Value& rows = value(other.collective->input);
                 bytes += rows.local_bytes / rows.local_shape[0];
             }

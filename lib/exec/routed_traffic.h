@@ -1,5 +1,5 @@
-// What the all-to-all dispatcher must have sent, from the routing of the unsharded model: which experts each token chose
-// in each layer. Independent of how tokens are packed and counted on the ranks.
+// What the all-to-all dispatcher must have sent, from the routing of the unsharded model: which experts each token
+// chose in each layer. Independent of how tokens are packed and counted on the ranks.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ private:
     std::map<int, Layer> chosen_;
 };
 
-/// Wire bytes of all exchanges of rows (all_to_all_v), all ranks together, of `steps` steps: in prefill each of them has
-/// all positions, in decode step i has position i.
+/// Wire bytes of all exchanges of rows (all_to_all_v), all ranks together, of `steps` steps: in prefill each of them
+/// has all positions, in decode step i has position i.
 std::int64_t routed_bytes(const plan::Plan& plan, const RoutingLog& log, std::int64_t steps);
 
 }  // namespace shardplan::exec

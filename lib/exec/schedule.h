@@ -17,7 +17,7 @@ struct StepSchedule {
     std::vector<plan::ValueId> release;   ///< owners of memory that is free after the step
     std::optional<LinearStep> linear;
     std::vector<base::Interval> experts;  ///< dispatch_tokens: those of each member of the group
-    std::size_t timer = 0;  ///< index into Schedule::timers
+    std::size_t timer = 0;                ///< index into Schedule::timers
 };
 
 struct BlockSchedule {

@@ -37,7 +37,8 @@ void check_dispatch(const ConstView& x, const ConstView& routing, std::span<cons
     check_dtype("dispatch_tokens", "counts", buffers.counts.dtype, DType::i64);
     for (const Interval& range : experts) {
         if (range.begin < 0 || range.end > routing.shape.back() || range.size() != experts.front().size()) {
-            reject("dispatch_tokens", fmt::format("experts {} to {} of {}", range.begin, range.end, routing.shape.back()));
+            reject("dispatch_tokens",
+                   fmt::format("experts {} to {} of {}", range.begin, range.end, routing.shape.back()));
         }
     }
 }
@@ -82,8 +83,8 @@ void combine_tokens(const ConstView& rows, const ConstView& tokens, const ConstV
     check_dtype("combine_tokens", "tokens", tokens.dtype, DType::i32);
     const std::int64_t used = row_count(counts);
     if (y.shape.empty() || y.shape.back() != rows.shape[1] || used > rows.shape[0]) {
-        reject("combine_tokens", fmt::format("{} rows of {} into {}", used, tensor::to_string(rows.shape),
-                                             tensor::to_string(y.shape)));
+        reject("combine_tokens",
+               fmt::format("{} rows of {} into {}", used, tensor::to_string(rows.shape), tensor::to_string(y.shape)));
     }
     std::vector<std::vector<std::int64_t>> rows_of(static_cast<std::size_t>(leading_count(y.shape)));
     for (std::int64_t row = 0; row < used; ++row) {

@@ -20,8 +20,8 @@ struct DispatchBuffers {
     tensor::View counts;   ///< [n] i64: rows for each rank
 };
 
-/// x [..., e], routing [..., X] f32; experts[p] = those of rank p, all of one number. Rows beyond the counts are left as
-/// they are.
+/// x [..., e], routing [..., X] f32; experts[p] = those of rank p, all of one number. Rows beyond the counts are left
+/// as they are.
 void dispatch_tokens(const tensor::ConstView& x, const tensor::ConstView& routing,
                      std::span<const base::Interval> experts, const DispatchBuffers& buffers);
 

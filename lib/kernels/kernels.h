@@ -95,7 +95,8 @@ public:
     /// products values have the dtype of x, sums are float and rounded once. y may be f32 where the others are bf16.
     virtual void experts(ConstView x, ConstView routing, const ExpertWeights& weights, const ExpertParams& params,
                          View y) const = 0;
-    /// y[r, N] = x[r, K] w[g]^T for the rows r of group g, [first_rows[g], first_rows[g + 1]); w [G, N, K] or [G, K, N].
+    /// y[r, N] = x[r, K] w[g]^T for the rows r of group g, [first_rows[g], first_rows[g + 1]); w [G, N, K] or [G, K,
+    /// N].
     virtual void grouped_matmul(ConstView x, ConstView w, WeightOrder order, std::span<const std::int64_t> first_rows,
                                 View y) const = 0;
 
@@ -108,8 +109,8 @@ public:
     virtual void gate_rows(ConstView x, ConstView gate, View y) const = 0;  ///< x[..., e] * sigmoid(gate[..., 1])
     /// y[t, ...] = x[t, ...] * factors[t], where the leading dimensions that make up t are those of factors.size().
     virtual void scale_rows(ConstView x, std::span<const float> factors, View y) const = 0;
-    virtual void softcap(ConstView x, float cap, View y) const = 0;         ///< cap * tanh(x / cap)
-    virtual void clip(ConstView x, float limit, View y) const = 0;          ///< into [-limit, limit]
+    virtual void softcap(ConstView x, float cap, View y) const = 0;  ///< cap * tanh(x / cap)
+    virtual void clip(ConstView x, float limit, View y) const = 0;   ///< into [-limit, limit]
     /// Changes the dtype: f32, bf16 or f16 to f32 or bf16. Must not be used in place.
     virtual void convert(ConstView x, View y) const = 0;
 

@@ -42,8 +42,8 @@ struct AttentionParams {
 
     /// ALiBi: adds slope * key position to the scaled score; one slope for each local query head, empty: none.
     std::span<const float> alibi_slopes = {};
-    /// A further score of each local query head, neither scaled nor capped, whose value is 0; empty: none. Where keys are
-    /// cut, one of the parts must have it.
+    /// A further score of each local query head, neither scaled nor capped, whose value is 0; empty: none. Where keys
+    /// are cut, one of the parts must have it.
     std::span<const float> sinks = {};
     bool alibi_in_bf16 = false;  ///< falcon: bf16(bf16(slope) * bf16(position)) is added before scaling
 };

@@ -38,9 +38,9 @@ enum class ParameterKind : std::uint8_t {
     column_linear,       ///< output dimension is the parallel one
     row_linear,          ///< input dimension is the parallel one
     replicated_linear,
-    expert_column,  ///< [X, f, e]: as column_linear, for each expert
-    expert_row,     ///< [X, e, f]
-    router_bias,    ///< [X]
+    expert_column,       ///< [X, f, e]: as column_linear, for each expert
+    expert_row,          ///< [X, e, f]
+    router_bias,         ///< [X]
     expert_column_bias,  ///< [X, f]
     expert_row_bias,     ///< [X, e]
     sinks,               ///< [h]
@@ -109,10 +109,10 @@ enum class OpKind : std::uint8_t {
     scale,
     softcap,  ///< c * tanh(x / c)
     clip,
-    route,      ///< logits [b,s,X], correction bias [X]? -> f32 [b,s,X]: the weight of each expert, 0 if not chosen
-    experts,    ///< x [b,s,e], routing [b,s,X], gate and up [X,f,e], down [X,o,f] and, if biased, their biases [X,f],
-                ///< [X,f], [X,o] -> [b,s,o]: sum over the experts of routing * down(activation(gate(x)) * up(x))
-    gate_rows,  ///< x [b,s,e], gate [b,s,1] -> x * sigmoid(gate)
+    route,        ///< logits [b,s,X], correction bias [X]? -> f32 [b,s,X]: the weight of each expert, 0 if not chosen
+    experts,      ///< x [b,s,e], routing [b,s,X], gate and up [X,f,e], down [X,o,f] and, if biased, their biases [X,f],
+                  ///< [X,f], [X,o] -> [b,s,o]: sum over the experts of routing * down(activation(gate(x)) * up(x))
+    gate_rows,    ///< x [b,s,e], gate [b,s,1] -> x * sigmoid(gate)
     temperature,  ///< q [b,s,h,d] -> q times a factor of its token's position (AttentionSpec::temperature_scale)
 };
 
@@ -143,18 +143,18 @@ enum class Slot : std::uint8_t {
 
 /// Attributes of every kind of op; each kind reads only its own.
 struct OpAttributes {
-    NormSpec norm;                                          ///< norm
-    double factor = 1.0;                                    ///< scale: the factor; embedding: multiplies the rows
-    double limit = 0.0;                                     ///< softcap, clip
-    std::int64_t position_offset = 0;                       ///< position_embedding
-    std::string activation;                                 ///< glu, activation, experts: HF name
-    RoutingSpec routing;                                    ///< route; experts: top_k
-    bool transposed = false;        ///< linear, experts' gate and up: the weight is stored [in, out]
-    bool transposed_down = false;   ///< experts: down is
-    bool biased = false;            ///< experts: three biases follow the weights
-    double swiglu_limit = 0.0;      ///< experts: MoeSpec::swiglu_limit
-    std::int64_t chunk = 0;         ///< attention
-    bool sinks = false;             ///< attention: the last input
+    NormSpec norm;                     ///< norm
+    double factor = 1.0;               ///< scale: the factor; embedding: multiplies the rows
+    double limit = 0.0;                ///< softcap, clip
+    std::int64_t position_offset = 0;  ///< position_embedding
+    std::string activation;            ///< glu, activation, experts: HF name
+    RoutingSpec routing;               ///< route; experts: top_k
+    bool transposed = false;           ///< linear, experts' gate and up: the weight is stored [in, out]
+    bool transposed_down = false;      ///< experts: down is
+    bool biased = false;               ///< experts: three biases follow the weights
+    double swiglu_limit = 0.0;         ///< experts: MoeSpec::swiglu_limit
+    std::int64_t chunk = 0;            ///< attention
+    bool sinks = false;                ///< attention: the last input
     double attention_scale = 0.0, attention_softcap = 0.0;  ///< attention
     std::int64_t window = 0;                                ///< attention
     bool from_cache = false;                                ///< attention: k and v are caches (decode)

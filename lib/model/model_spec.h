@@ -74,7 +74,7 @@ struct AttentionSpec {
     double qkv_clip = 0.0;       ///< clamp of q, k, v to [-c, c]; 0 = none (olmo)
     RopeSpec rope;
     RopeSpec local_rope;  ///< of the layers with LayerSpec::local_rope (gemma3, olmo3)
-    bool sinks = false;  ///< each head has a logit that takes part in the softmax and has no value (gpt_oss)
+    bool sinks = false;   ///< each head has a logit that takes part in the softmax and has no value (gpt_oss)
     /// Queries of layers without positions are multiplied by 1 + scale * log(1 + floor((position + 1) / floor))
     /// (llama4); 0 = they are not.
     double temperature_scale = 0.0;

@@ -28,7 +28,8 @@ constexpr auto kinds = std::to_array<Kind>({
      "clip_text_model siglip siglip_text_model vit longformer "},
     {"state-space, recurrent or linear attention",
      " mamba mamba2 falcon_mamba jamba rwkv rwkv7 gla nemotron_h bamba zamba zamba2 recurrent_gemma qwen3_next "
-     "qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text minimax minimax_m1 yuan lfm2 falcon_h1 granitemoehybrid retnet "},
+     "qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text minimax minimax_m1 yuan lfm2 falcon_h1 granitemoehybrid "
+     "retnet "},
     {"layers of different shapes (block_configs)", " nemotron-nas "},
     {"reward model without a vocabulary head", " gpt_neox_reward_model "},
     {"vision or speech beside text in one config", " phi4mm git llava mllama mllama_text_model qwen2_vl qwen2_5_vl "},

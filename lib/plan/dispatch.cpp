@@ -149,8 +149,8 @@ void Dispatch::add_cost(const Candidate& candidate, Scored& scored) const {
     };
     const double returned = width(op_.output) / static_cast<double>(mesh_.size(scored.output[2]));
     const double row = width(op_.inputs[0]) + static_cast<double>(s.experts * routing_bytes) + returned;
-    scored.bytes += row * static_cast<double>(s.leaving) / static_cast<double>(s.n) +
-                    static_cast<double>((s.n - 1) * count_bytes);
+    scored.bytes +=
+        row * static_cast<double>(s.leaving) / static_cast<double>(s.n) + static_cast<double>((s.n - 1) * count_bytes);
     scored.collectives += 4;
 }
 
@@ -169,8 +169,8 @@ std::string Dispatch::reason(const Scored& best) const {
     if (context_.job.dispatcher != TokenDispatcher::automatic) {
         return "as the job says";
     }
-    const std::string copies = fmt::format("each token goes to {} of {} devices", op_.attributes.routing.top_k,
-                                           mesh_.size(stored_));
+    const std::string copies =
+        fmt::format("each token goes to {} of {} devices", op_.attributes.routing.top_k, mesh_.size(stored_));
     if (sends) {
         return fmt::format("{}, which moves fewer bytes than all of them would", copies);
     }
@@ -271,8 +271,7 @@ ValueId Dispatch::emit(const std::vector<ValueId>& inputs, const Scored& best, c
     experts.inputs.insert(experts.inputs.end(), inputs.begin() + 2, inputs.end());
     experts.outputs = {results};
     builder_.compute(std::move(experts));
-    const ValueId returned =
-        exchange(results, ".returned", sizes.sent_room, received.received, received.sent, sizes);
+    const ValueId returned = exchange(results, ".returned", sizes.sent_room, received.received, received.sent, sizes);
     const ValueId output = builder_.add_value(op_.output, best.output, ValueKind::activation);
     ComputeStep combine;
     combine.kind = ComputeKind::combine_tokens;

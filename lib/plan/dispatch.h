@@ -1,8 +1,8 @@
-// How tokens reach the experts of other devices. The all-gather dispatcher needs nothing of its own: an experts op whose
-// experts are cut takes all tokens and leaves a sum, as any contraction. The all-to-all dispatcher is this file: further
-// candidates of the op in which one mesh axis cuts tokens and experts at once, and their steps.
-// Its sizes depend on the data. Buffers have room for the worst routing, in which one device holds experts of all
-// tokens; wire bytes are those of balanced experts: each token goes to min(top_k, devices) devices, all of them alike.
+// How tokens reach the experts of other devices. The all-gather dispatcher needs nothing of its own: an experts op
+// whose experts are cut takes all tokens and leaves a sum, as any contraction. The all-to-all dispatcher is this file:
+// further candidates of the op in which one mesh axis cuts tokens and experts at once, and their steps. Its sizes
+// depend on the data. Buffers have room for the worst routing, in which one device holds experts of all tokens; wire
+// bytes are those of balanced experts: each token goes to min(top_k, devices) devices, all of them alike.
 #pragma once
 
 #include <limits>

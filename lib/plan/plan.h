@@ -82,8 +82,8 @@ enum class ComputeKind : std::uint8_t {
     softmax_merge,      ///< o, m, m of all, l of all -> y = o * exp(m - m of all) / l of all; y is pending over the key
                         ///< axes
     fused_linear,       ///< x (norm weight?, norm bias?), w1, w2, .. (biases) -> y1, y2, ..: norm and one matmul
-    dispatch_tokens,    ///< x, routing -> rows, their routing to the receiver's experts, their tokens (i32), counts (i64
-                        ///< [n]): each token once for each rank of the group that holds experts of it
+    dispatch_tokens,  ///< x, routing -> rows, their routing to the receiver's experts, their tokens (i32), counts (i64
+                      ///< [n]): each token once for each rank of the group that holds experts of it
     dispatched_experts,  ///< rows, routing, counts of received rows, weights .. -> rows: the op experts on what came
     combine_tokens,      ///< rows that came back, tokens, counts -> [b,s,o]: sums the rows of each token
 };
@@ -97,7 +97,7 @@ struct ComputeStep {
     std::string module;          ///< the provider's answer
     std::vector<ValueId> inputs;
     std::vector<ValueId> outputs;
-    double flops = 0.0;  ///< per device, multiply and add counted as two
+    double flops = 0.0;          ///< per device, multiply and add counted as two
     bool grouped = false;        ///< experts: one grouped product instead of one product after the other
     mesh::AxisList axes;         ///< dispatch_tokens: the group; axes[0] major
     mesh::AxisList expert_axes;  ///< dispatch_tokens: those of the weights' experts dimension
@@ -144,9 +144,9 @@ struct WeightUse {
 struct DispatchUse {
     std::string op;
     bool all_to_all = false;
-    std::vector<std::string> axes;          ///< of the experts, as far as tokens are cut over them
-    std::int64_t chosen_bytes = 0;          ///< wire bytes per device of all moves around the op, experts balanced
-    std::int64_t alternative_bytes = -1;    ///< -1 = the other dispatcher is not possible
+    std::vector<std::string> axes;        ///< of the experts, as far as tokens are cut over them
+    std::int64_t chosen_bytes = 0;        ///< wire bytes per device of all moves around the op, experts balanced
+    std::int64_t alternative_bytes = -1;  ///< -1 = the other dispatcher is not possible
     std::string reason;
 };
 
@@ -169,10 +169,10 @@ struct BlockPlan {
 struct CollectiveTotal {
     mesh::CollectiveKind kind = mesh::CollectiveKind::slice;
     std::vector<std::string> axes;
-    std::int64_t count = 0;             ///< calls in one step of the model
-    std::int64_t payload_bytes = 0;     ///< sum over the calls, per device
-    std::int64_t wire_bytes = 0;        ///< per device
-    std::int64_t wire_bytes_total = 0;  ///< all devices
+    std::int64_t count = 0;                   ///< calls in one step of the model
+    std::int64_t payload_bytes = 0;           ///< sum over the calls, per device
+    std::int64_t wire_bytes = 0;              ///< per device
+    std::int64_t wire_bytes_total = 0;        ///< all devices
     std::int64_t worst_wire_bytes_total = 0;  ///< all_to_all_v: of the worst routing; else 0
 };
 

@@ -60,8 +60,10 @@ std::string bytes_verdict(const CollectiveCount& row) {
         return std::string(verdict(row.bytes.equal()));
     }
     const bool as_routed = row.bytes.counted == row.routed.value_or(row.bytes.counted);
-    const std::string found = row.routed ? (as_routed ? "as routed, " : fmt::format("ROUTED {}, ", count_text(*row.routed))) : "";
-    return fmt::format("{}{} {}", found, row.bytes.counted <= *row.most ? "at most" : "MORE THAN", count_text(*row.most));
+    const std::string found =
+        row.routed ? (as_routed ? "as routed, " : fmt::format("ROUTED {}, ", count_text(*row.routed))) : "";
+    return fmt::format("{}{} {}", found, row.bytes.counted <= *row.most ? "at most" : "MORE THAN",
+                       count_text(*row.most));
 }
 
 void write_collectives(std::ostream& out, const RunSummary& run, const Style& style) {

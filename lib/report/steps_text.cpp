@@ -57,10 +57,10 @@ void add_collective(Table& table, const BlockPlan& block, std::size_t number, co
                    bytes_text(step.payload_bytes), bytes_text(step.wire_bytes)},
                   Paint::moved);
     const std::string reason = step.reason.empty() ? "" : fmt::format(" {}", step.reason);
-    const std::string bound =
-        step.send_counts < 0 ? ""
-                             : fmt::format("; bytes of balanced experts, at most {} times as many",
-                                           ratio_text(step.worst_wire_bytes_total, step.wire_bytes_total));
+    const std::string bound = step.send_counts < 0
+                                  ? ""
+                                  : fmt::format("; bytes of balanced experts, at most {} times as many",
+                                                ratio_text(step.worst_wire_bytes_total, step.wire_bytes_total));
     table.add_note(fmt::format("of {}{}{}", input.name, reason, bound), 2);
 }
 
@@ -101,9 +101,9 @@ void write_weight_uses(std::ostream& out, const BlockPlan& block, const Style& s
 void write_dispatches(std::ostream& out, const BlockPlan& block) {
     const auto name = [](bool all_to_all) { return all_to_all ? "alltoall" : "allgather"; };
     for (const plan::DispatchUse& use : block.dispatches) {
-        const std::string other =
-            use.alternative_bytes < 0 ? ""
-                                      : fmt::format(", {} {}", name(!use.all_to_all), bytes_text(use.alternative_bytes));
+        const std::string other = use.alternative_bytes < 0 ? ""
+                                                            : fmt::format(", {} {}", name(!use.all_to_all),
+                                                                          bytes_text(use.alternative_bytes));
         out << fmt::format("  tokens of {} over {}: {} {} a device{} ({})\n", use.op, fmt::join(use.axes, ","),
                            name(use.all_to_all), bytes_text(use.chosen_bytes), other, use.reason);
     }

@@ -121,7 +121,8 @@ TEST_CASE("all float types are converted") {
 }
 
 TEST_CASE("what was saved is read back, fused tensors included, with and without the optional prefix") {
-    for (const char* family : {"llama", "gpt2", "falcon", "gemma2", "bloom", "granitemoe", "gpt_oss", "dbrx", "llama4"}) {
+    for (const char* family :
+         {"llama", "gpt2", "falcon", "gemma2", "bloom", "granitemoe", "gpt_oss", "dbrx", "llama4"}) {
         CAPTURE(family);
         const test::TemporaryDirectory directory;
         const model::Graph graph = model::build_graph(test::tiny_model(family), {});

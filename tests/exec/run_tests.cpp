@@ -37,7 +37,8 @@ exec::RunReport run(const plan::Job& job, const exec::RunOptions& options) {
 }  // namespace
 
 TEST_CASE("one rank: every family, mode and dtype agrees with the reference and with the plan's numbers") {
-    for (const char* family : {"llama", "gpt2", "gemma2", "falcon", "bloom", "olmo2", "mixtral", "gpt_oss", "dbrx", "llama4"}) {
+    for (const char* family :
+         {"llama", "gpt2", "gemma2", "falcon", "bloom", "olmo2", "mixtral", "gpt_oss", "dbrx", "llama4"}) {
         for (const model::Mode mode : {model::Mode::prefill, model::Mode::decode}) {
             for (const tensor::DType dtype : {tensor::DType::f32, tensor::DType::bf16}) {
                 if (dtype == tensor::DType::bf16 && test::tiny_model(family).moe.experts > 0) {

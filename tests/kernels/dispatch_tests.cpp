@@ -94,9 +94,10 @@ TEST_CASE("sent, computed and summed is computed in one place") {
             const Interval rows{first, first + count_of(sent.counts, static_cast<std::size_t>(p))};
             const Interval own{p * each, (p + 1) * each};
             Tensor part({rows.size(), 7});
-            kernels->experts(test::slice(sent.rows, 0, rows), test::slice(sent.routing, 0, rows),
-                             {test::slice(gate, 0, own), test::slice(up, 0, own), test::slice(down, 0, own), {}, {}, {}},
-                             {.grouped = true}, part);
+            kernels->experts(
+                test::slice(sent.rows, 0, rows), test::slice(sent.routing, 0, rows),
+                {test::slice(gate, 0, own), test::slice(up, 0, own), test::slice(down, 0, own), {}, {}, {}},
+                {.grouped = true}, part);
             for (std::int64_t i = 0; i < part.count(); ++i) {
                 returned.set(first * 7 + i, part[i]);
             }

@@ -320,7 +320,8 @@ TEST_CASE("experts and their inner dimension may be cut: the parts add up") {
         for (const base::Interval f : {base::Interval{0, 2}, base::Interval{2, 6}}) {
             const auto cut = [&](const Tensor& t, std::size_t dim) { return slice(slice(t, 0, e), dim, f); };
             Tensor part({10, 8});
-            reference->experts(x, slice(routing, 1, e), {cut(w.gate, 1), cut(w.up, 1), cut(w.down, 2), {}, {}, {}}, {}, part);
+            reference->experts(x, slice(routing, 1, e), {cut(w.gate, 1), cut(w.up, 1), cut(w.down, 2), {}, {}, {}}, {},
+                               part);
             reference->add(sum, part, sum);
         }
     }
@@ -330,8 +331,7 @@ TEST_CASE("experts and their inner dimension may be cut: the parts add up") {
 TEST_CASE("an expert without tokens, no expert and no token") {
     const Weights w = weights(2, 3, 4, 4, DType::f32);
     Tensor y({2, 4}, std::vector<float>(8, -1.0F));
-    reference->experts(test::random_tensor(5, {2, 4}), Tensor({2, 2}), of(w), {},
-                       y);
+    reference->experts(test::random_tensor(5, {2, 4}), Tensor({2, 2}), of(w), {}, y);
     CHECK(y == Tensor({2, 4}));
     const Weights none = weights(0, 3, 4, 4, DType::f32);
     Tensor z({2, 4}, std::vector<float>(8, -1.0F));
@@ -350,10 +350,8 @@ TEST_CASE("rows times the sigmoid of their gate") {
 TEST_CASE("wrong shapes and impossible choices are refused") {
     const Weights w = weights(2, 3, 4, 4, DType::f32);
     Tensor y({2, 4});
-    CHECK_THROWS(
-        reference->experts(Tensor({2, 5}), Tensor({2, 2}), of(w), {}, y));
-    CHECK_THROWS(
-        reference->experts(Tensor({2, 4}), Tensor({2, 3}), of(w), {}, y));
+    CHECK_THROWS(reference->experts(Tensor({2, 5}), Tensor({2, 2}), of(w), {}, y));
+    CHECK_THROWS(reference->experts(Tensor({2, 4}), Tensor({2, 3}), of(w), {}, y));
     CHECK_THROWS(route({1, 2}, {.top_k = 3}));
     CHECK_THROWS(route({1, 2, 3}, {.groups = 2}));
     CHECK_THROWS(route({1, 2, 3, 4}, {.top_k = 3, .groups = 2}));

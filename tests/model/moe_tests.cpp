@@ -41,8 +41,8 @@ const Row family_rows[] = {
      [](M m) { return m.attention.qk_norm == QkNorm::full && m.attention.qkv_clip == 8.0 && m.moe.experts == 64; }},
     {R"({"model_type": "granitemoe", "logits_scaling": 4})",
      [](M m) {
-         return m.moe.storage == ExpertStorage::rows && m.moe.routing.score == RouterScore::top_softmax && m.logit_scale == 0.25 &&
-                m.moe.shared_intermediate == 0;
+         return m.moe.storage == ExpertStorage::rows && m.moe.routing.score == RouterScore::top_softmax &&
+                m.logit_scale == 0.25 && m.moe.shared_intermediate == 0;
      }},
     {R"({"model_type": "granitemoeshared", "shared_intermediate_size": 32})",
      [](M m) { return m.moe.shared_intermediate == 32 && m.moe.shared_fused && !m.moe.shared_gate; }},
@@ -54,8 +54,9 @@ const Row family_rows[] = {
     {R"({"model_type": "gpt_oss", "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 8})",
      [](M m) {
          return m.moe.bias && m.moe.router_bias && m.moe.swiglu_limit == 7.0 && m.attention.sinks &&
-                m.attention.out_bias && m.moe.storage == ExpertStorage::interleaved && m.layers[0].sliding_window == 8 &&
-                m.layers[1].sliding_window == 0 && m.moe.routing.score == RouterScore::top_softmax;
+                m.attention.out_bias && m.moe.storage == ExpertStorage::interleaved &&
+                m.layers[0].sliding_window == 8 && m.layers[1].sliding_window == 0 &&
+                m.moe.routing.score == RouterScore::top_softmax;
      }},
     {R"({"model_type": "dbrx", "attn_config": {"kv_n_heads": 2, "clip_qkv": 8, "rope_theta": 5e5},
          "ffn_config": {"ffn_hidden_size": 64, "moe_num_experts": 16, "moe_top_k": 4}})",
@@ -77,8 +78,9 @@ const Row family_rows[] = {
     {R"({"model_type": "llama4_text", "no_rope_layers": [0, 1, 1, 0], "moe_layers": [2], "use_qk_norm": false,
          "attn_temperature_tuning": 0, "attention_chunk_size": 16})",
      [](M m) {
-         return !m.layers[0].rope && m.layers[1].rope && m.layers[2].moe && !m.layers[1].moe && m.layers[1].chunk == 16 &&
-                m.layers[0].chunk == 0 && m.attention.qk_norm == QkNorm::none && m.attention.temperature_scale == 0.0;
+         return !m.layers[0].rope && m.layers[1].rope && m.layers[2].moe && !m.layers[1].moe &&
+                m.layers[1].chunk == 16 && m.layers[0].chunk == 0 && m.attention.qk_norm == QkNorm::none &&
+                m.attention.temperature_scale == 0.0;
      }},
     {R"({"model_type": "minimax_m2", "head_dim": 16, "rotary_dim": 8, "num_local_experts": 8, "num_experts_per_tok": 2})",
      [](M m) {

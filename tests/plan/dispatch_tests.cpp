@@ -111,9 +111,9 @@ TEST_CASE("balanced and worst bytes, and room for the worst") {
 }
 
 TEST_CASE("experts over some of the tokens' axes, and tokens over some of the experts'") {
-    const Plan folded = plan_of(job(R"("dp": 2, "fsdp": 2)",
-                                    R"("batch_axis": ["dp", "fsdp"], "expert_axis": ["fsdp", "dp"])",
-                                    R"(, "moe_token_dispatcher_type": "alltoall")"));
+    const Plan folded =
+        plan_of(job(R"("dp": 2, "fsdp": 2)", R"("batch_axis": ["dp", "fsdp"], "expert_axis": ["fsdp", "dp"])",
+                    R"(, "moe_token_dispatcher_type": "alltoall")"));
     CHECK(exchanges(block_of(folded, "layer.moe")).front().names == std::vector<std::string>{"fsdp", "dp"});
     const Plan partly = plan_of(job(R"("dp": 2, "ep": 2)", R"("batch_axis": "dp", "expert_axis": ["dp", "ep"])",
                                     R"(, "moe_token_dispatcher_type": "alltoall")"));
@@ -122,8 +122,7 @@ TEST_CASE("experts over some of the tokens' axes, and tokens over some of the ex
 }
 
 TEST_CASE("all-to-all where nothing can be sent is said") {
-    const auto planned =
-        test::try_plan(job(R"("ep": 4)", "", R"(, "moe_token_dispatcher_type": "alltoall")"));
+    const auto planned = test::try_plan(job(R"("ep": 4)", "", R"(, "moe_token_dispatcher_type": "alltoall")"));
     REQUIRE(planned.plan.has_value());
     const diag::Diagnostic& found = planned.first("SP5004");
     CHECK(found.pointer == "/backend/moe_token_dispatcher_type");
@@ -158,10 +157,10 @@ TEST_CASE("modules of experts and of the dispatcher") {
             REQUIRE(planned.plan.has_value());
             std::vector<std::string> modules;
             for (const Step& step : block_of(*planned.plan, "layer.moe").steps) {
-                const bool experts = step.compute && step.compute->kind != ComputeKind::fused_linear &&
-                                     step.compute->op >= 0 &&
-                                     planned.plan->graph.blocks[1].ops[static_cast<std::size_t>(step.compute->op)].kind ==
-                                         model::OpKind::experts;
+                const bool experts =
+                    step.compute && step.compute->kind != ComputeKind::fused_linear && step.compute->op >= 0 &&
+                    planned.plan->graph.blocks[1].ops[static_cast<std::size_t>(step.compute->op)].kind ==
+                        model::OpKind::experts;
                 if (experts) {
                     modules.push_back(step.compute->module);
                     CHECK(step.compute->grouped == (c.grouped && step.compute->module == c.module));

@@ -18,10 +18,10 @@ namespace shardplan::test {
 /// A llama of two layers: hidden 64, 8 heads, 4 kv heads of 8, intermediate 96, vocabulary 128; two sequences of 16
 /// tokens in f32. So few tokens that no weight is cheaper to move than the activations.
 struct JobText {
-    std::string mesh;           ///< "tp": 4
-    std::string axes = {};      ///< fields of PartitionAxis
-    std::string workload = {};  ///< fields, instead of the above
-    std::string options = {};   ///< fields
+    std::string mesh;               ///< "tp": 4
+    std::string axes = {};          ///< fields of PartitionAxis
+    std::string workload = {};      ///< fields, instead of the above
+    std::string options = {};       ///< fields
     std::string backend = "local";  ///< a provider, or the whole object
     std::string rules = "\"derived\"";
     std::string model = {};  ///< fields that replace others

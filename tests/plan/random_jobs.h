@@ -28,8 +28,8 @@ public:
         return fmt::format(
             R"({{"model": {}, "mesh": {{"axes": {{{}}}}}, "partition_axis": {{{}}}, "partition_rules": {}, )"
             R"("backend": {}, "workload": {}, "options": {{"indivisible": "{}", "kv_heads": "{}"}}}})",
-            model, mesh_, fields, rules, draw_backend(), workload,
-            pick({"strict", "drop"}), pick({"replicate", "split"}));
+            model, mesh_, fields, rules, draw_backend(), workload, pick({"strict", "drop"}),
+            pick({"replicate", "split"}));
     }
 
     bool one_in(std::int64_t n) { return random_.below(n) == 0; }
@@ -70,7 +70,8 @@ private:
 
     std::string draw_backend() {
         const std::string provider = pick({"auto", "auto", "local", "fused", "inference"});
-        const std::string grouped = pick({"", R"(, "moe_use_grouped_gemm": true)", R"(, "moe_use_grouped_gemm": false)"});
+        const std::string grouped =
+            pick({"", R"(, "moe_use_grouped_gemm": true)", R"(, "moe_use_grouped_gemm": false)"});
         return fmt::format(R"({{"provider": "{}", "moe_token_dispatcher_type": "{}"{}}})", provider,
                            pick({"auto", "allgather", "alltoall", "alltoall"}), grouped);
     }

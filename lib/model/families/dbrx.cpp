@@ -15,10 +15,9 @@ void read_attention(FieldReader& fields, FieldReader& outer, ModelSpec& model) {
     a.qkv_clip = fields.positive_or({"clip_qkv"}, 0.0);
     a.storage = QkvStorage::concatenated;
     if (outer.ok() && fields.ok() && a.heads % a.kv_heads != 0) {
-        fields.report(
-            "SP2003", {"kv_n_heads"},
-            fmt::format("{} key/value heads do not divide the {} attention heads", a.kv_heads, a.heads),
-            "set kv_n_heads to a divisor of n_heads");
+        fields.report("SP2003", {"kv_n_heads"},
+                      fmt::format("{} key/value heads do not divide the {} attention heads", a.kv_heads, a.heads),
+                      "set kv_n_heads to a divisor of n_heads");
     }
     const double theta = fields.positive_or({"rope_theta"}, 10000.0);
     if (outer.ok() && fields.ok()) {

@@ -39,6 +39,11 @@ void check_head_dim(const CheckContext& context);
 /// SP6004: more positions than the model was trained for.
 void check_positions(const CheckContext& context);
 
+// ---- experts: expert_checks.cpp ----
+
+/// SP5004: the all-to-all dispatcher is asked for where all devices of the experts' axes hold the same tokens.
+void check_dispatcher(const CheckContext& context);
+
 // ---- quantisation: quantization_check.cpp ----
 
 /// SP4009: a cut inside a quantisation group.
