@@ -249,6 +249,7 @@ void FrontEnd::check() {
         check_unused_axes(context);
         check_unused_rules(context);
         check_kv_replication(context);
+        check_dispatcher(context);
         check_unsharded_parameters(context);
         check_stored_memory(context);
     }

@@ -1,6 +1,3 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -18,20 +15,6 @@ namespace shardplan::plan {
 
 namespace {
 
-/// All-to-all was asked for, but nothing can be sent.
-void remark_on_dispatcher(const Job& job, const BlockPlan& block, diag::Diagnostics& diagnostics) {
-    for (const DispatchUse& use : block.dispatches) {
-        if (job.dispatcher == TokenDispatcher::all_to_all && !use.all_to_all) {
-            diagnostics.report(
-                "SP5004",
-                fmt::format("moe_token_dispatcher_type is alltoall, but {} of {} uses allgather: {}", use.op,
-                            block.name, use.reason),
-                "/backend/moe_token_dispatcher_type",
-                fmt::format("cut the tokens over {} too (batch_axis or sequence_axis)", fmt::join(use.axes, ", ")));
-        }
-    }
-}
-
 bool lower(FrontEnd& front, Goal goal, diag::Diagnostics& diagnostics) {
     Plan& plan = front.plan();
     plan.blocks.clear();
@@ -45,7 +28,6 @@ bool lower(FrontEnd& front, Goal goal, diag::Diagnostics& diagnostics) {
         if (diagnostics.error_count() > errors) {
             return false;
         }
-        remark_on_dispatcher(plan.job, block, diagnostics);
         plan.blocks.push_back(std::move(block));
     }
     return true;

@@ -22,8 +22,8 @@ struct CollectiveCount {
     Prediction bytes;  ///< on the wire, all ranks together
     /// Exchanges whose sizes depend on the data: the prediction is for balanced experts, `most` for the worst routing,
     /// `routed` follows from the routing of the unsharded model, where it is known.
-    std::optional<std::int64_t> most;
-    std::optional<std::int64_t> routed;
+    std::optional<std::int64_t> most = std::nullopt;
+    std::optional<std::int64_t> routed = std::nullopt;
 
     /// As predicted; or, where the data decide, as routed and within the worst case.
     bool holds() const {

@@ -121,7 +121,7 @@ TEST_CASE("each mistake is named with its place and what would work") {
         {R"("mesh": {"axes": {"tp": 2}}, "backend": {"moe_token_dispatcher_type": "all2all"})",
          R"(did you mean "alltoall"?)"},
         {R"("mesh": {"axes": {"tp": 2}}, "backend": {"moe_use_grouped_gemm": 1})",
-         "SP1005 job.json:4:65 backend.moe_use_grouped_gemm must be true or false, not 1"},
+         "SP1005 job.json:4:66 backend.moe_use_grouped_gemm must be true or false, not 1"},
         {R"("mesh": {"axes": {"tp": true}})", "SP1005 job.json:4:25 mesh.axes.tp must be an integer, not true"},
         {R"("mesh": {"axes": {"tp": "2"}})", R"(mesh.axes.tp must be an integer, not "2")"},
         {R"("mesh": {"axes": {"tp": 2.5}})", "mesh.axes.tp must be an integer, not 2.5"},

@@ -25,7 +25,6 @@ bool contains(const std::string& text, const std::string& fragment) {
 
 /// Codes that only a run, or nothing that is known, can cause; with the test that covers them.
 const std::map<std::string, std::string> covered_elsewhere = {
-    {"SP5004", "tests/plan/dispatch_tests.cpp"},
     {"SP6001", "tests/diagnostics/agreement_tests.cpp"},
     {"SP7001", "tests/config/checkpoint_tests.cpp"},
     {"SP7002", "tests/exec/run_tests.cpp"},

@@ -81,6 +81,13 @@ inline model::ModelSpec tiny_mixtral() {
         "num_experts_per_tok": 2, "max_position_embeddings": 64, "torch_dtype": "float32"})");
 }
 
+/// Every token uses all experts: rounding to bf16 cannot choose others.
+inline model::ModelSpec tiny_mixtral_of_all() {
+    model::ModelSpec model = tiny_mixtral();
+    model.moe.routing.top_k = model.moe.experts;
+    return model;
+}
+
 /// A dense layer, then one with experts and a shared expert behind a gate.
 inline model::ModelSpec tiny_qwen2_moe() {
     return model_of(R"({"model_type": "qwen2_moe", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 8,
@@ -178,6 +185,9 @@ inline model::ModelSpec tiny_model(const std::string& family) {
     }
     if (family == "mixtral") {
         return tiny_mixtral();
+    }
+    if (family == "mixtral of all") {
+        return tiny_mixtral_of_all();
     }
     if (family == "qwen2_moe") {
         return tiny_qwen2_moe();

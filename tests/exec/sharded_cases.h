@@ -137,7 +137,7 @@ inline void add_dispatch_cases(std::vector<ShardedCase>& cases) {
                 cases.push_back(c);
             }
         }
-        ShardedCase rounded{"mixtral", mesh, model::Mode::prefill, tensor::DType::bf16, axes};
+        ShardedCase rounded{"mixtral of all", mesh, model::Mode::prefill, tensor::DType::bf16, axes};
         rounded.dispatcher = plan::TokenDispatcher::all_to_all;
         cases.push_back(rounded);
     }

@@ -86,7 +86,8 @@ test::Tensor run_step(comm::Groups& groups, const partition::ReshardStep& step, 
     const std::int64_t staging = mesh::staging_bytes(step.kind, groups.mesh().size(step.axes), std::ssize(input.bytes),
                                                      std::ssize(out.bytes), tensor::size_of(in.dtype));
     std::vector<std::byte> scratch(static_cast<std::size_t>(staging));
-    exec::run_collective(groups, block, call, input.view(), out.view(), scratch);
+    const std::vector<tensor::View> views = {input.view(), out.view()};
+    exec::run_collective(groups, block, call, views, scratch);
     return out;
 }
 

@@ -45,6 +45,10 @@ void check_positions(const CheckContext& context);
 void check_sequence_parallel(const CheckContext& context);
 /// The order that context_parallel_load_balance asks for; SP4020 (or SP4004) when the sequence does not divide.
 TokenOrder token_order_of(const Plan& plan, ActivationSpecs& asks, diag::Diagnostics& diagnostics);
+// ---- experts: expert_checks.cpp ----
+
+/// SP5004: the all-to-all dispatcher is asked for where all devices of the experts' axes hold the same tokens.
+void check_dispatcher(const CheckContext& context);
 
 // ---- quantisation: quantization_check.cpp ----
 
