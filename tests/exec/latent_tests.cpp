@@ -145,7 +145,7 @@ TEST_CASE("one rank: DeepSeek agrees with the plan's numbers, also where prefill
             options.seed = seed;
             options.poison = true;
             const plan::Plan plan = test::plan_of(job);
-            const plan::Plan reference = test::reference_of(job, exec::tokens_needed(plan, options.steps));
+            const plan::Plan reference = test::reference_of(job, exec::tokens_needed(plan, options));
             const auto report = exec::run_and_verify(plan, reference, *comm::make_self_world(), options);
             CAPTURE(std::string(model));
             CHECK(report.passed);

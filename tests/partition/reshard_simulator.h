@@ -103,7 +103,9 @@ private:
                 break;
             }
             case mesh::CollectiveKind::slice: cut(held.index[dim], group.size(), position); break;
-            case mesh::CollectiveKind::all_reduce_max: require(false, "a reshard takes no maximum");
+            case mesh::CollectiveKind::all_reduce_max:
+            case mesh::CollectiveKind::all_to_all_v:
+            case mesh::CollectiveKind::send: require(false, "no step of a reshard");
         }
         return held;
     }
