@@ -17,8 +17,6 @@ constexpr std::string_view to_string(Mode mode) {
 struct Workload {
     Mode mode = Mode::prefill;
     std::int64_t batch_size = 1;  ///< sequences over the whole mesh; in a plan those of one micro-batch
-    /// Equal parts of the batch that go through the stages of a pipeline one behind the other.
-    std::int64_t micro_batches = 1;
     /// prefill: tokens of each sequence in the step. decode: tokens of each sequence that the cache holds when the step
     /// starts; the step itself has one token per sequence (the seed's rule: decode iff the query length is 1).
     std::int64_t sequence_length = 128;
@@ -26,10 +24,12 @@ struct Workload {
     /// decode sequence_length + 1 rounded up to a multiple of 16 (decode_slots below), which the planner rounds up
     /// further to what the key axes need.
     std::int64_t cache_length = 0;
+    tensor::DType dtype = tensor::DType::bf16;  ///< of weights, activations and cache: f32 or bf16
     /// Prefill in chunks: a step has so many tokens of each sequence, and attends to the cache, which the chunks before
     /// have filled. 0 = all at once. sequence_length is a multiple of it.
     std::int64_t chunk_length = 0;
-    tensor::DType dtype = tensor::DType::bf16;  ///< of weights, activations and cache: f32 or bf16
+    /// Equal parts of the batch that go through the stages of a pipeline one behind the other.
+    std::int64_t micro_batches = 1;
 
     bool chunked() const { return mode == Mode::prefill && chunk_length > 0; }
     /// Whether attention reads keys and values from the cache, those of the step among them.

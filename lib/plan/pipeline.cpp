@@ -74,6 +74,8 @@ void add_stored_memory(const Plan& plan, Stage& stage) {
 }
 
 void add_lowered(const Plan& plan, Stage& stage) {
+    stage.memory.activations = stage.memory.communication = 0;
+    stage.flops_per_device = 0.0;
     for (int use = stage.first; use < stage.end; ++use) {
         const BlockPlan& block = block_of(plan, use);
         stage.memory.activations = std::max(stage.memory.activations, block.peak_activation_bytes);
@@ -120,6 +122,14 @@ std::optional<std::vector<std::int64_t>> stage_layers(const Job& job, std::int64
 }
 
 StageTensors::StageTensors(const Plan& plan, const Stage& stage) {
+    for (std::size_t i = 0; i < plan.stored.size() && !plan.pipeline_axis; ++i) {
+        for (const int layer : plan.stored[i].layers) {
+            held_.insert({static_cast<int>(i), layer});
+        }
+    }
+    if (!plan.pipeline_axis) {
+        return;
+    }
     for (int use = stage.first; use < stage.end; ++use) {
         const model::BlockUse& where = plan.graph.sequence[static_cast<std::size_t>(use)];
         for (const model::TensorInfo& tensor : plan.graph.blocks[static_cast<std::size_t>(where.block)].tensors) {

@@ -287,7 +287,7 @@ TEST_CASE("experts stored by columns, in turn and flat") {
     CHECK(text_of(rule_of(op_of(graph.blocks[2], "experts"), graph.blocks[2])) ==
           "bse,bsx,xef,xef,xfo,xf,xf,xo->bso sums:xf whole:e");
     CHECK(text_of(rule_of(op_of(graph.blocks[2], "attention"), graph.blocks[2])) ==
-          "bshd,bthd,bthd,h->bshd sums: whole:d");
+          "bshd,bthd,bthv,h->bshv sums: whole:dv");
 }
 
 }  // namespace

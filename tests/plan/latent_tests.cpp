@@ -69,7 +69,10 @@ TEST_CASE("what a layer moves") {
          "all-gather tp q_a_norm.out; all-gather tp cache_row.out; reduce-scatter tp o_proj.out; "
          "all-gather tp pre_mlp_norm.out; reduce-scatter tp down_proj.out"},
         {"sequence on sp: keys and values are gathered",
-         {.mesh = R"("sp": 4)", .axes = R"("weight_storage_axis": null)", .model = deepseek},
+         {.mesh = R"("sp": 4)",
+          .axes = R"("weight_storage_axis": null)",
+          .options = R"("cp_comm_type": "all_gather")",
+          .model = deepseek},
          "all-gather sp k_join.out; all-gather sp v_split.out"},
         {"expanded decode with the cache on sp: partial softmaxes are merged",
          {.mesh = R"("sp": 4)", .axes = R"("weight_storage_axis": null)", .workload = decode, .model = deepseek},

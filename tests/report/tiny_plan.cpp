@@ -166,6 +166,7 @@ Plan tiny_plan() {
     plan.collectives = {{CollectiveKind::all_gather, {"tp"}, 4, 1024, 3072, 24576},
                         {CollectiveKind::reduce_scatter, {"tp"}, 4, 4096, 3072, 24576}};
     plan.memory = {10240, 2048, 2560, 1024};
+    plan.stages = {{0, static_cast<int>(plan.sequence.size()), 0, 2, plan.memory, 1.5e6, 0}};
     plan.totals = {22528, 45056, 1.5e6, 0.25};
     plan.notes = {"axis 'sp' is not in the mesh: counted as 1"};
     return plan;
@@ -176,6 +177,7 @@ Plan plan_of_tensor(const std::vector<mesh::Axis>& axes, const tensor::Shape& sh
     plan.job.mesh = mesh::Mesh(axes);
     plan.mesh = plan::RefinedMesh(plan.job.mesh, {});
     plan.stored = {stored(plan, "w", "column", {-1}, shape, spec, "")};
+    plan.stages.emplace_back();
     return plan;
 }
 
