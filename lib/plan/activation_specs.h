@@ -42,6 +42,7 @@ public:
 
 private:
     std::vector<DimRequest> requests(model::TensorRole role, const tensor::Shape& shape) const;
+    std::vector<DimRequest> cache_requests(model::TensorRole role, const tensor::Shape& shape) const;
     DimRequest request(partition::Semantic semantic, const char* dimension, std::int64_t units) const;
     DimRequest sequence(partition::Semantic semantic, std::int64_t units) const;
     void add_token_parallel(std::vector<DimRequest>& dims) const;
