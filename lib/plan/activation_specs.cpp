@@ -88,6 +88,20 @@ void ActivationSpecs::add_token_parallel(std::vector<DimRequest>& dims) const {
     }
 }
 
+/// The fields of training place the cache in both phases; what all heads share is cut over neither heads nor width.
+std::vector<DimRequest> ActivationSpecs::cache_requests(TensorRole role, const tensor::Shape& shape) const {
+    const auto train = [&](Semantic s) { return job_.partition_axis.resolve(s, Phase::train); };
+    std::vector<DimRequest> dims = {{train(Semantic::batch), "batch_size", shape[0]},
+                                    {train(Semantic::kv_length), "cache_length", shape[1]},
+                                    {{}, "none", 1},
+                                    {{}, "none", 1}};
+    if (role == TensorRole::kv_cache) {
+        dims[2] = {train(Semantic::kv_head), kv_heads_name, job_.model.attention.kv_heads};
+        dims[3] = {train(Semantic::kv_head_dim), "head_dim", job_.model.attention.head_dim};
+    }
+    return dims;
+}
+
 std::vector<DimRequest> ActivationSpecs::requests(TensorRole role, const tensor::Shape& shape) const {
     const model::AttentionSpec& attention = job_.model.attention;
     const DimRequest batch = request(Semantic::batch, "batch_size", shape[0]);
@@ -120,20 +134,8 @@ std::vector<DimRequest> ActivationSpecs::requests(TensorRole role, const tensor:
             dims.resize(shape.size());
             return dims;
         }
-        case TensorRole::kv_cache: {
-            const auto train = [&](Semantic s) { return job_.partition_axis.resolve(s, Phase::train); };
-            return {{train(Semantic::batch), "batch_size", shape[0]},
-                    {train(Semantic::kv_length), "cache_length", shape[1]},
-                    {train(Semantic::kv_head), kv_heads_name, attention.kv_heads},
-                    {train(Semantic::kv_head_dim), "head_dim", attention.head_dim}};
-        }
-        case TensorRole::latent_cache: {
-            const auto train = [&](Semantic s) { return job_.partition_axis.resolve(s, Phase::train); };
-            return {{train(Semantic::batch), "batch_size", shape[0]},
-                    {train(Semantic::kv_length), "cache_length", shape[1]},
-                    none,
-                    none};
-        }
+        case TensorRole::kv_cache:
+        case TensorRole::latent_cache: return cache_requests(role, shape);
         case TensorRole::attention_merged: {
             DimRequest merged = request(Semantic::embed, "hidden_size", attention.heads);
             if (merged.entry.axes.empty()) {

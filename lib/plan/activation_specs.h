@@ -42,6 +42,7 @@ public:
 
 private:
     std::vector<DimRequest> requests(model::TensorRole role, const tensor::Shape& shape) const;
+    std::vector<DimRequest> cache_requests(model::TensorRole role, const tensor::Shape& shape) const;
     DimRequest request(partition::Semantic semantic, const char* dimension, std::int64_t units) const;
     const char* length_name() const { return job_.workload.chunked() ? "chunk_length" : "sequence_length"; }
     DimRequest sequence(partition::Semantic semantic, std::int64_t units) const;
