@@ -37,6 +37,9 @@ public:
 private:
     using Names = std::vector<std::string>;
 
+    /// Then sizes have a factor of three as well.
+    bool by_three() const { return devices_ % 3 == 0; }
+
     std::string pick(const Names& names) {
         return names[static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(names.size())))];
     }
@@ -69,9 +72,9 @@ private:
     }
 
     std::string draw_model() {
-        const std::int64_t heads = 8;
+        const std::int64_t heads = by_three() ? 12 : 8;
         const std::int64_t head_dim = pick_size({4, 8});
-        const std::int64_t kv_heads = pick_size({8, 4, 2, 1});
+        const std::int64_t kv_heads = by_three() ? pick_size({12, 6, 3, 1}) : pick_size({8, 4, 2, 1});
         const std::int64_t hidden = heads * head_dim;
         const std::int64_t layers = one_in(3) ? 2 : 1;
         const std::int64_t vocab = pick_size({64, 96, 128});
@@ -113,12 +116,14 @@ private:
 
     std::string draw_workload() {
         const bool decode = one_in(2);
-        const std::int64_t tokens = decode ? 2 + random_.below(3) : pick_size({8, 8, 16, 16, 12, 48});
+        const std::int64_t tokens = decode       ? 2 + random_.below(3)
+                                    : by_three() ? pick_size({12, 24, 48, 16})
+                                                 : pick_size({8, 8, 16, 16, 12, 48});
         const std::int64_t cache = one_in(3) ? (decode ? 16 : 24) : 0;
         return fmt::format(
             R"({{"mode": "{}", "batch_size": {}, "sequence_length": {}, "cache_length": {}, "dtype": "{}"}})",
-            decode ? "decode" : "prefill", pick_size({8, 8, 8, 4, 6, 1}), tokens, cache,
-            pick({"f32", "f32", "f32", "bf16"}));
+            decode ? "decode" : "prefill", by_three() ? pick_size({6, 6, 12, 4, 1}) : pick_size({8, 8, 8, 4, 6, 1}),
+            tokens, cache, pick({"f32", "f32", "f32", "bf16"}));
     }
 
     /// Zero, one or two axes, hardly ever one of `taken`; what was drawn is added to it.
