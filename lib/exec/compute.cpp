@@ -45,8 +45,23 @@ View part_of(const View& x, std::int64_t row, std::int64_t first, std::int64_t c
     return part;
 }
 
-/// Position of the first local token of each local sequence of a value [b, s, ...].
+/// Positions of the local tokens of a value [b, s, ...], sequence by sequence.
+std::vector<std::int64_t> token_positions(const BlockScene& scene, ValueId value) {
+    std::vector<std::int64_t> positions;
+    for (const auto& [row, tokens] : pieces_of(scene, value)) {
+        for (std::int64_t t = 0; t < tokens.count; ++t) {
+            positions.push_back(tokens.position + t);
+        }
+    }
+    return positions;
+}
+
+/// Position of the first local token of each local sequence of a value [b, s, ...]; the others follow it.
+/// @pre the plan's order of tokens is plain
 std::vector<std::int64_t> token_starts(const BlockScene& scene, ValueId value) {
+    if (!scene.plan.token_order.plain()) {
+        throw std::logic_error("the tokens do not lie in order");
+    }
     std::vector<std::int64_t> starts;
     const base::Interval batch = scene.range(value, 0);
     for (std::int64_t b = batch.begin; b < batch.end; ++b) {
@@ -218,10 +233,8 @@ void run_rope(const BlockScene& scene, const ComputeStep& step, const model::Op&
 void run_position_embedding(const BlockScene& scene, const ComputeStep& step, const model::Op& op) {
     const View& y = scene.view(step.outputs[0]);
     std::vector<std::int32_t> rows;
-    for (const auto& [row, tokens] : pieces_of(scene, step.outputs[0])) {
-        for (std::int64_t t = 0; t < tokens.count; ++t) {
-            rows.push_back(static_cast<std::int32_t>(tokens.position + t + op.attributes.position_offset));
-        }
+    for (const std::int64_t position : token_positions(scene, step.outputs[0])) {
+        rows.push_back(static_cast<std::int32_t>(position + op.attributes.position_offset));
     }
     const ConstView ids{reinterpret_cast<const std::byte*>(rows.data()), tensor::DType::i32, {y.shape[0], y.shape[1]}};
     scene.kernels.embedding(ids, scene.view(step.inputs[1]), scene.range(step.inputs[1], 0).begin, 1.0F, y);

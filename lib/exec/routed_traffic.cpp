@@ -22,6 +22,7 @@ public:
           layer_(layer),
           log_(log),
           mesh_(plan.mesh.refined()),
+          order_(plan.token_order),
           x_(value(step.inputs[0])),
           experts_(value(step.inputs[1]).shape.back() / mesh_.size(step.expert_axes)) {}
 
@@ -59,7 +60,7 @@ private:
         std::int64_t rows = 0;
         for (std::int64_t b = ranges[0].begin; b < ranges[0].end; ++b) {
             for (std::int64_t t = ranges[1].begin; t < ranges[1].end; ++t) {
-                rows += log_.uses(layer_, b, first + t, position * experts_, experts_) ? 1 : 0;
+                rows += log_.uses(layer_, b, first + order_.position(t), position * experts_, experts_) ? 1 : 0;
             }
         }
         return rows;
@@ -70,6 +71,7 @@ private:
     int layer_;
     const RoutingLog& log_;
     const mesh::Mesh& mesh_;
+    const plan::TokenOrder& order_;
     const plan::Value& x_;
     std::int64_t experts_;
 };

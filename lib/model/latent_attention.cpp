@@ -25,7 +25,7 @@ public:
         TensorId out = -1;
         if (absorb_) {
             out = absorbed(q, cache);
-        } else if (decodes()) {
+        } else if (reads_cache()) {
             const TensorId cached = merge(take(cache, "cached_latent", 0, latent_.kv_rank), "cached_latent_rows");
             out = expanded(q, cached, take(cache, "cached_k_rope", latent_.kv_rank, latent_.rope_dim));
         } else {
@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    bool decodes() const { return b_.workload().mode == Mode::decode; }
+    bool reads_cache() const { return b_.workload().reads_cache(); }
 
     OpAttributes heads_of(TensorId split) const {
         OpAttributes attributes;
@@ -123,7 +123,7 @@ private:
         spec.out = base::checked_mul(a_.heads, rows);
         spec.stored_out = base::checked_mul(a_.heads, stride);
         spec.rows = {0, a_.heads, stride, key ? 0 : latent_.nope_dim, rows};
-        spec.role = decodes() ? TensorRole::free : TensorRole::key_flat;
+        spec.role = reads_cache() ? TensorRole::free : TensorRole::key_flat;
         return spec;
     }
 
@@ -144,7 +144,7 @@ private:
     }
 
     TensorId expanded(TensorId q, TensorId latent, TensorId key) {
-        const TensorRole role = decodes() ? TensorRole::free : TensorRole::key;
+        const TensorRole role = reads_cache() ? TensorRole::free : TensorRole::key;
         const TensorId nope = split(b_.linear(latent, kv_up(Made::key)), "k_split", a_.heads, TensorRole::free);
         const TensorId v = split(b_.linear(latent, kv_up(Made::value)), "v_split", a_.heads, role);
         const TensorId k = join(nope, key, "k_join", role);
@@ -164,7 +164,7 @@ private:
         OpAttributes attributes = heads_of(inputs.front());
         attributes.kv_heads = kv_heads;
         attributes.attention_scale = a_.scale;
-        attributes.from_cache = decodes();
+        attributes.from_cache = reads_cache();
         tensor::Shape shape = b_.shape(inputs.front());
         shape.back() = width;
         return b_.apply(OpKind::attention, "attention", Slot::core_attention, std::move(inputs),

@@ -37,14 +37,14 @@ Layout rows_of(const Layout& queries, mesh::AxisSet pending) {
 
 Sums add_sums(const AttentionSteps& steps, ValueId q, mesh::AxisSet pending) {
     const Value queries = steps.builder.value(q);
-    const tensor::Shape shape(queries.shape.begin(), queries.shape.begin() + 3);
+    const tensor::Shape& whole_shape = steps.builder.tensor(steps.op.output).shape;  // values may be narrower than keys
+    const tensor::Shape shape(whole_shape.begin(), whole_shape.begin() + 3);
     const Layout rows = rows_of(queries.layout, pending);
     Layout whole = queries.layout;
     whole.pending = pending;
     const std::string& name = steps.op.name;
     Sums sums;
-    sums.output =
-        steps.builder.add_auxiliary(name + ".partial", whole, steps.builder.tensor(steps.op.output).shape, DType::f32);
+    sums.output = steps.builder.add_auxiliary(name + ".partial", whole, whole_shape, DType::f32);
     sums.max = steps.builder.add_auxiliary(name + ".max", rows, shape, DType::f32);
     sums.sum = steps.builder.add_auxiliary(name + ".sum", rows, shape, DType::f32);
     return sums;

@@ -119,7 +119,7 @@ private:
     Layout needed_layout(std::size_t i, const Candidate& candidate) const {
         Layout needed = input_layout(i, candidate);
         needed.pending = rule_.passes(i) ? candidate.passed_pending : AxisSet{};
-        if (i > 0 && ring()) {
+        if ((i == 1 || i == 2) && ring()) {
             needed[1] = sequence_.keys;
         }
         return needed;

@@ -29,7 +29,7 @@ public:
         return fmt::format(
             R"({{"model": {}, "mesh": {{"axes": {{{}}}}}, "partition_axis": {{{}}}, "partition_rules": {}, )"
             R"("backend": {}, "workload": {}, "options": {{"indivisible": "{}", "kv_heads": "{}"{}}}}})",
-            model, mesh_, fields, rules, draw_backend(), workload, pick({"strict", "drop"}),
+            model, mesh_, fields, rules, draw_backend(), workload, pick({"strict", "drop", "drop", "pad"}),
             pick({"replicate", "split"}), draw_attention_options());
     }
 
@@ -37,6 +37,9 @@ public:
 
 private:
     using Names = std::vector<std::string>;
+
+    /// Then sizes have a factor of three as well.
+    bool by_three() const { return devices_ % 3 == 0; }
 
     std::string pick(const Names& names) {
         return names[static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(names.size())))];
@@ -67,6 +70,17 @@ private:
             axes_.push_back(name);
             mesh_ += fmt::format(R"({}"{}": {})", mesh_.empty() ? "" : ", ", name, size);
         }
+        stages_ = 1;
+        if (axes_.size() > 1 && one_in(5)) {
+            add_pipeline(sizes);
+        }
+    }
+
+    /// The first axis becomes one of stages, which no field names.
+    void add_pipeline(const std::vector<std::int64_t>& sizes) {
+        stages_ = sizes.front();
+        mesh_ = R"("pp")" + mesh_.substr(mesh_.find(':'));
+        axes_.erase(axes_.begin());
     }
 
     std::string draw_backend() {
@@ -100,12 +114,12 @@ private:
     }
 
     std::string draw_model() {
-        const std::int64_t heads = 8;
+        const std::int64_t heads = by_three() ? 12 : 8;
         const std::int64_t head_dim = pick_size({4, 8});
-        const std::int64_t kv_heads = pick_size({8, 4, 2, 1});
+        const std::int64_t kv_heads = by_three() ? pick_size({12, 6, 3, 1}) : pick_size({8, 4, 2, 1});
         const std::int64_t hidden = heads * head_dim;
-        const std::int64_t layers = one_in(3) ? 2 : 1;
-        const std::int64_t vocab = pick_size({64, 96, 128});
+        const std::int64_t layers = std::max<std::int64_t>(stages_, one_in(3) ? 2 : 1);
+        const std::int64_t vocab = one_in(6) ? 61 : pick_size({64, 96, 128});
         const std::int64_t wide = pick_size({48, 64, 96});
         const std::string common =
             fmt::format(R"("hidden_size": {}, "num_hidden_layers": {}, "num_attention_heads": {}, "vocab_size": {}, )"
@@ -167,12 +181,20 @@ private:
 
     std::string draw_workload() {
         const bool decode = one_in(2);
-        const std::int64_t tokens = decode ? 2 + random_.below(3) : pick_size({8, 8, 16, 16, 12, 48});
+        const std::int64_t tokens = decode       ? 2 + random_.below(3)
+                                    : by_three() ? pick_size({12, 24, 48, 16})
+                                                 : pick_size({8, 8, 16, 16, 12, 48});
         const std::int64_t cache = one_in(3) ? (decode ? 16 : 24) : 0;
+        std::string steps;
+        if (!decode && one_in(4)) {
+            steps = fmt::format(R"("chunk_length": {}, )", pick_size({4, 8, 6}));
+        } else if (!decode && cache == 0 && stages_ > 1) {
+            steps = fmt::format(R"("micro_batches": {}, )", pick_size({1, 2, 4}));
+        }
         return fmt::format(
-            R"({{"mode": "{}", "batch_size": {}, "sequence_length": {}, "cache_length": {}, "dtype": "{}"}})",
-            decode ? "decode" : "prefill", pick_size({8, 8, 8, 4, 6, 1}), tokens, cache,
-            f32_only_ ? "f32" : pick({"f32", "f32", "f32", "bf16"}));
+            R"({{"mode": "{}", "batch_size": {}, "sequence_length": {}, "cache_length": {}, {}"dtype": "{}"}})",
+            decode ? "decode" : "prefill", by_three() ? pick_size({6, 6, 12, 4, 1}) : pick_size({8, 8, 8, 4, 6, 1}),
+            tokens, cache, steps, f32_only_ ? "f32" : pick({"f32", "f32", "f32", "bf16"}));
     }
 
     /// Zero, one or two axes, hardly ever one of `taken`; what was drawn is added to it.
@@ -282,6 +304,7 @@ private:
     std::int64_t devices_;
     Names axes_;
     std::string mesh_;
+    std::int64_t stages_ = 1;
     bool f32_only_ = false;  ///< the model drawn last
 };
 
