@@ -4,11 +4,13 @@
 //           elsewhere = another test file answers it
 //   answer  auto and jobs: expectations joined by " ; ". later: the reason. elsewhere: the file.
 // Expectations: error CODE text | hint text | warning CODE text | plan | local NAME [..] | shape NAME [..] |
-// replicas NAME n | caches n (bytes of all devices without copies) | caches_per_device n | parameters n
+// replicas NAME n | bytes NAME n | stages n,n,.. (layers of each) | copies NAME n (stages that hold it) | caches n
+// (bytes of all devices without copies) | caches_per_device n | parameters n
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -16,6 +18,7 @@
 
 #include "diag/codes.h"
 #include "diagnostics/checked_job.h"
+#include "plan/pipeline.h"
 
 using namespace diagnostics_tests;
 using Json = nlohmann::ordered_json;
@@ -82,12 +85,28 @@ std::string value_of(const plan::Plan& plan, const std::string& kind, const std:
     if (kind == "parameters") {
         return std::to_string(plan.totals.parameters);
     }
+    if (kind == "stages") {
+        std::vector<int> layers;
+        for (const plan::Stage& stage : plan.stages) {
+            layers.push_back(stage.end_layer - stage.first_layer);
+        }
+        return fmt::format("{}", fmt::join(layers, ","));
+    }
     const plan::StoredTensor* stored = find_stored(plan, name);
     if (stored == nullptr) {
         return "no tensor " + name;
     }
     if (kind == "replicas") {
         return std::to_string(stored->replicas);
+    }
+    if (kind == "bytes") {
+        return std::to_string(stored->bytes);
+    }
+    if (kind == "copies") {
+        const auto index = static_cast<int>(stored - plan.stored.data());
+        return std::to_string(std::count_if(plan.stages.begin(), plan.stages.end(), [&](const plan::Stage& stage) {
+            return plan::StageTensors(plan, stage).holds(index, stored->layers.front());
+        }));
     }
     return fmt::format("[{}]", fmt::join(kind == "local" ? stored->local_shape : stored->shape, ","));
 }

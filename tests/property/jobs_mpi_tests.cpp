@@ -69,7 +69,7 @@ public:
                 seed_, accepted_, world_.size(), refused_, calls_, kinds_.size(), rounded_);
         }
         CHECK(calls_ > accepted_);
-        CHECK(kinds_.size() >= (world_.size() % 2 == 0 ? 6 : 4));
+        CHECK(kinds_.size() >= (world_.size() % 5 == 0 || world_.size() % 7 == 0 ? 3 : 6));
         CHECK(50 * rounded_ <= accepted_);
     }
 
