@@ -51,6 +51,38 @@ TEST_CASE("sharded prefill gives the logits of transformers") {
     }
 }
 
+TEST_CASE("with the rule tables of EasyDeL the logits are the same, whatever pairs of axes they have") {
+    comm::World& world = test::mpi_world();
+    if (!meshes.contains(world.size())) {
+        return;
+    }
+    std::map<partition::RuleSource, int> models;
+    for (const std::string name : test::golden_models) {
+        const test::Golden golden = test::read_golden(name);
+        for (const auto source : {partition::RuleSource::seed_0_0_80, partition::RuleSource::easydel_0_2}) {
+            for (const std::string& mesh : meshes.at(world.size())) {
+                plan::Job job = sharded(golden, test::f32_workload(model::Mode::prefill, test::golden_length), mesh);
+                job.rule_source = source;
+                diag::Diagnostics diagnostics;
+                const auto plan = plan::make_plan(job, diagnostics);
+                if (!plan) {  // the table has no rules for the model
+                    CHECK_MESSAGE(test::text_of(diagnostics).find("SP4005") != std::string::npos,
+                                  name << test::text_of(diagnostics));
+                    continue;
+                }
+                models[source] += 1;
+                const exec::FloatTensor logits = prefill(golden, *plan, world);
+                if (world.rank() == 0) {
+                    const auto result = test::compare_strictly(logits, golden.logits);
+                    CHECK_MESSAGE(result.passed, name << " on " << mesh << ": " << test::describe(result));
+                }
+            }
+        }
+    }
+    CHECK(models[partition::RuleSource::seed_0_0_80] >= 40);
+    CHECK(models[partition::RuleSource::easydel_0_2] >= 40);
+}
+
 TEST_CASE("sharded generation gives the greedy tokens of transformers") {
     comm::World& world = test::mpi_world();
     if (!meshes.contains(world.size())) {

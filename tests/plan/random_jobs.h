@@ -25,7 +25,9 @@ public:
         const std::string model = draw_model();
         const std::string workload = draw_workload();
         const std::string fields = draw_fields();
-        const std::string rules = one_in(4) ? draw_rules() : R"("derived")";
+        const std::string rules = one_in(4)   ? draw_rules()
+                                  : one_in(6) ? pick({R"("seed-0.0.80")", R"("easydel-0.2")"})
+                                              : R"("derived")";
         return fmt::format(
             R"({{"model": {}, "mesh": {{"axes": {{{}}}}}, "partition_axis": {{{}}}, "partition_rules": {}, )"
             R"("backend": {}, "workload": {}, "options": {{"indivisible": "{}", "kv_heads": "{}"{}}}}})",
