@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "base/output_path.h"
 #include "comm/session.h"
 
 namespace shardplan::app {
@@ -68,15 +69,17 @@ void write_output(const Output& output, const std::function<void(std::ostream&)>
         }
         return;
     }
-    const std::string beside = fmt::format("{}.tmp{}", output.file, getpid());
-    std::ofstream file(beside, std::ios::binary);
+    const base::OutputPath path = base::output_path(output.file, fmt::format(".tmp{}", getpid()));
+    std::ofstream file(path.beside, std::ios::binary);
     if (file) {
         write(file);
         file.close();
     }
-    if (!file || std::rename(beside.c_str(), output.file.c_str()) != 0) {
+    if (!file || (path.renames() && std::rename(path.beside.c_str(), path.final.c_str()) != 0)) {
         const int reason = errno;
-        std::remove(beside.c_str());
+        if (path.renames()) {
+            std::remove(path.beside.c_str());
+        }
         throw UsageError(fmt::format("cannot write '{}': {}", output.file, std::strerror(reason)));
     }
 }

@@ -1,7 +1,9 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <new>
 
+#include "base/output_path.h"
 #include "commands.h"
 #include "console.h"
 
@@ -17,6 +19,12 @@ int main(int argc, char** argv) {
         return value_of(dispatch(parsed.arguments, argc, argv));
     } catch (const UsageError& error) {
         std::cerr << "shardplan: " << error.what() << "\nRun 'shardplan --help' for the options.\n";
+        return value_of(ExitCode::failure);
+    } catch (const shardplan::base::OutputError& error) {
+        std::cerr << "shardplan: " << error.what() << '\n';
+        return value_of(ExitCode::failure);
+    } catch (const std::bad_alloc&) {
+        std::cerr << "shardplan: not enough memory\n";
         return value_of(ExitCode::failure);
     } catch (const std::exception& error) {
         std::cerr << "shardplan: internal error: " << error.what() << '\n';

@@ -3,9 +3,11 @@
 
 #include <filesystem>
 #include <iostream>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
+#include "base/output_path.h"
 #include "comm/communicator.h"
 #include "commands.h"
 #include "config/safetensors.h"
@@ -265,6 +267,13 @@ ExitCode run_command(const Arguments& arguments, int argc, char** argv) {
         return Run(with_ranks, *world).go();
     } catch (const UsageError& error) {
         std::cerr << "shardplan: " << error.what() << '\n';
+        comm::Session::abort(value_of(ExitCode::failure));
+    } catch (const base::OutputError& error) {
+        std::cerr << fmt::format("shardplan: {}\n", error.what());
+        comm::Session::abort(value_of(ExitCode::failure));
+    } catch (const std::bad_alloc&) {
+        std::cerr << fmt::format(
+            "shardplan: rank {}: not enough memory here; `shardplan plan` says what a rank needs\n", world->rank());
         comm::Session::abort(value_of(ExitCode::failure));
     } catch (const std::exception& error) {
         std::cerr << fmt::format("shardplan: rank {}: {}\n", world->rank(), error.what());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -67,12 +68,19 @@ void plan_generation(plan::Job& job, std::int64_t count, diag::Diagnostics& diag
     model::Workload& workload = job.workload;
     workload.mode = model::Mode::decode;
     workload.chunk_length = 0;
+    workload.micro_batches = 1;
+    std::int64_t step = 16;  // and what the key axes need to divide it
+    const auto keys = job.partition_axis.resolve(partition::Semantic::kv_length, partition::Phase::train);
+    for (const std::string& axis : keys.axes) {
+        const auto found = job.mesh.find(axis);
+        step = found && step < fields::most_devices / 2 ? std::lcm(step, job.mesh.size(*found)) : step;
+    }
     if (workload.sequence_length < 1 || workload.sequence_length > fields::most_tokens) {
         return;  // reported where workloads are checked
     }
     const std::int64_t positions = workload.sequence_length + std::max<std::int64_t>(count - 1, 1);
     if (workload.cache_length == 0) {
-        workload.cache_length = (positions + 15) / 16 * 16;
+        workload.cache_length = (positions + step - 1) / step * step;
     } else if (workload.cache_length < positions) {
         diagnostics.report("SP6002",
                            fmt::format("the cache holds {} positions, a prompt of {} with {} generated tokens needs {}",

@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "base/output_path.h"
 #include "exec/checkpoint_weights.h"
 
 namespace shardplan::exec {
@@ -49,7 +50,7 @@ std::string header_of(const std::vector<TensorToWrite>& tensors) {
 class NewFile {
 public:
     explicit NewFile(const std::string& path)
-        : path_(path), beside_(path + ".part"), file_(std::fopen(beside_.c_str(), "wb")) {
+        : path_(base::output_path(path, ".part")), file_(std::fopen(path_.beside.c_str(), "wb")) {
         if (file_ == nullptr) {
             fail();
         }
@@ -59,7 +60,7 @@ public:
     ~NewFile() {
         if (file_ != nullptr) {
             std::fclose(file_);
-            std::remove(beside_.c_str());
+            remove_part();
         }
     }
 
@@ -71,9 +72,9 @@ public:
     void complete() {
         std::FILE* file = std::exchange(file_, nullptr);
         const bool closed = std::fclose(file) == 0;
-        if (!closed || std::rename(beside_.c_str(), path_.c_str()) != 0) {
+        if (!closed || (path_.renames() && std::rename(path_.beside.c_str(), path_.final.c_str()) != 0)) {
             const int error = errno;
-            std::remove(beside_.c_str());
+            remove_part();
             errno = error;
             fail();
         }
@@ -81,10 +82,14 @@ public:
 
 private:
     [[noreturn]] void fail() const {
-        throw std::runtime_error(fmt::format("{} cannot be written: {}", path_, std::strerror(errno)));
+        throw base::OutputError(fmt::format("{} cannot be written: {}", path_.final, std::strerror(errno)));
     }
-    std::string path_;
-    std::string beside_;
+    void remove_part() const {
+        if (path_.renames()) {
+            std::remove(path_.beside.c_str());
+        }
+    }
+    base::OutputPath path_;
     std::FILE* file_;
 };
 

@@ -66,7 +66,12 @@ RopeScaling read_scaling(FieldReader& fields, FieldReader& outer, std::int64_t r
     switch (scaling.type) {
         case RopeScalingType::none: return scaling;
         case RopeScalingType::longrope: read_longrope(fields, scaling, rotary_dim, stretch); break;
-        case RopeScalingType::yarn: scaling.factor = fields.positive_or({"factor"}, stretch); break;
+        case RopeScalingType::yarn:
+            if (stretch == 1.0 && fields.find({"factor"}) == nullptr) {
+                fields.missing({"factor"});
+            }
+            scaling.factor = fields.positive_or({"factor"}, stretch);
+            break;
         case RopeScalingType::dynamic: scaling.original_positions = max_positions; [[fallthrough]];
         default: scaling.factor = required_factor(fields, {"factor"}); break;
     }

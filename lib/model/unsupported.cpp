@@ -15,7 +15,7 @@ struct Kind {
 };
 
 constexpr auto kinds = std::to_array<Kind>({
-    {"mixture of experts",
+    {"mixture of experts of another form",
      " grok-1 step3p7 jetmoe qwen3_vl_moe qwen3_vl_moe_text arctic ernie4_5_moe "
      "flex_olmo dots1 hunyuan_v1_moe nllb-moe "},
     {"latent attention to a choice of the tokens (an indexer)", " deepseek_v32 glm_moe_dsa "},

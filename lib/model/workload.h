@@ -36,6 +36,10 @@ struct Workload {
     bool reads_cache() const { return mode == Mode::decode || chunked(); }
     /// Tokens of each sequence in one step.
     std::int64_t query_length() const { return mode == Mode::decode ? 1 : chunked() ? chunk_length : sequence_length; }
+    /// What a step of a plan is of, for headings.
+    std::string_view step_name() const {
+        return chunked() ? "one chunk" : micro_batches > 1 ? "one micro-batch" : "one step of the model";
+    }
     /// Sequences of all micro-batches of a plan.
     std::int64_t total_batch() const { return batch_size * micro_batches; }
     /// Steps until the tokens of the workload are done.

@@ -104,7 +104,7 @@ std::vector<DimRequest> ActivationSpecs::cache_requests(TensorRole role, const t
 
 std::vector<DimRequest> ActivationSpecs::requests(TensorRole role, const tensor::Shape& shape) const {
     const model::AttentionSpec& attention = job_.model.attention;
-    const DimRequest batch = request(Semantic::batch, "batch_size", shape[0]);
+    const DimRequest batch = request(Semantic::batch, batch_name(), shape[0]);
     const DimRequest none = {{}, "none", 1};
     switch (role) {
         case TensorRole::token_ids:

@@ -44,6 +44,7 @@ private:
     std::vector<DimRequest> requests(model::TensorRole role, const tensor::Shape& shape) const;
     std::vector<DimRequest> cache_requests(model::TensorRole role, const tensor::Shape& shape) const;
     DimRequest request(partition::Semantic semantic, const char* dimension, std::int64_t units) const;
+    const char* batch_name() const { return job_.workload.micro_batches > 1 ? "micro-batch size" : "batch_size"; }
     const char* length_name() const { return job_.workload.chunked() ? "chunk_length" : "sequence_length"; }
     DimRequest sequence(partition::Semantic semantic, std::int64_t units) const;
     void add_token_parallel(std::vector<DimRequest>& dims) const;

@@ -50,6 +50,7 @@ bool FrontEnd::run() {
     asks_ = std::make_unique<ActivationSpecs>(plan_.job, plan_.mesh, token_parallel_, placer_);
     place();
     deal_out_layers(plan_, diagnostics_);
+    count_stage_copies(plan_);
     check();
     plan_.notes.insert(plan_.notes.end(), placer_.notes().begin(), placer_.notes().end());
     plan_.notes.insert(plan_.notes.end(), plan_.job.model.notes.begin(), plan_.job.model.notes.end());

@@ -23,7 +23,6 @@ using mesh::AxisSet;
 using mesh::CollectiveKind;
 using model::Op;
 using model::OpKind;
-using model::OpRule;
 using partition::Layout;
 
 namespace {
@@ -51,11 +50,11 @@ public:
             ask_ = &soft_;
         }
         choose();
-        if (std::isinf(best_.bytes)) {
-            return false;
+        const bool found = !std::isinf(best_.bytes);
+        if (found) {
+            emit();
         }
-        emit();
-        return true;
+        return found;
     }
 
 private:
@@ -128,9 +127,8 @@ private:
     void ring_cost(Scored& scored) const {
         for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
             const model::TensorInfo& keys = builder_.tensor(op_.inputs[i]);
-            const auto bytes = static_cast<double>(tensor::byte_count(keys.shape, keys.dtype));
-            const auto passes = static_cast<double>(ring_passes());
-            scored.bytes += passes * bytes / static_cast<double>(shard_count(scored.inputs[i], mesh_));
+            const auto bytes = static_cast<double>(ring_passes() * tensor::byte_count(keys.shape, keys.dtype));
+            scored.bytes += bytes / static_cast<double>(shard_count(scored.inputs[i], mesh_));
             scored.collectives += static_cast<int>(ring_passes());
         }
     }
@@ -217,16 +215,15 @@ private:
         }
         const auto n = static_cast<double>(mesh_.size(axes));
         const bool attention = op_.kind == OpKind::attention;
-        const double row_bytes = attention ? 2.0 * 4.0 : 16.0;
         const model::TensorInfo& out = builder_.tensor(op_.output);
         const auto rows = static_cast<double>(tensor::element_count(out.shape) / out.shape.back());
         const double shards = static_cast<double>(shard_count(scored.output, mesh_)) / (attention ? 1.0 : n);
-        scored.bytes += 2.0 * (n - 1.0) / n * rows / shards * row_bytes;
+        scored.bytes += 2.0 * (n - 1.0) / n * rows / shards * (attention ? 8.0 : 16.0);
         scored.collectives += attention ? 2 : 1;
     }
 
-    /// Weights placed by their role stay cut over their parallel axes (heads, MLP, vocabulary, experts) where any
-    /// candidate allows it: those axes are there to spread the weight and its work. Only storage axes are gathered.
+    /// Weights placed by their role stay cut over their parallel axes where any candidate allows it: those axes are
+    /// there to spread the weight and its work. Only storage axes are gathered.
     int displaced_weights(const Candidate& candidate) const {
         if (context_.job.rule_source != partition::RuleSource::derived) {
             return 0;
@@ -254,8 +251,7 @@ private:
             return;
         }
         const Layout& stored = builder_.value(builder_.versions(op_.inputs[1]).front()).layout;
-        const std::size_t k = op_.attributes.transposed ? 0 : 1;
-        if (mesh_.size(stored.dims[k]) == 1) {
+        if (mesh_.size(stored.dims[op_.attributes.transposed ? 0 : 1]) == 1) {
             return;
         }
         double& slot = scored.inputs[1] == stored ? stationary_ : gathered_;
@@ -357,7 +353,7 @@ private:
     const model::Block& block_;
     int op_index_;
     const Op& op_;
-    OpRule rule_;
+    model::OpRule rule_;
     const mesh::Mesh& mesh_;
     SequenceAxes sequence_;  ///< of attention
     BlockBuilder& builder_;

@@ -110,12 +110,17 @@ std::optional<std::vector<std::int64_t>> stage_layers(const Job& job, std::int64
         return given_layers(job, stages, diagnostics);
     }
     const std::int64_t layers = job.model.layer_count();
-    std::vector<std::int64_t> counts = even_layers(job.pipeline.value_or(Pipeline{}), layers, stages);
-    if (*std::min_element(counts.begin(), counts.end()) < 1) {
+    std::vector<std::int64_t> counts;
+    if (stages <= layers) {
+        counts = even_layers(job.pipeline.value_or(Pipeline{}), layers, stages);
+    }
+    if (counts.empty() || *std::min_element(counts.begin(), counts.end()) < 1) {
         const std::string axis = pipeline_axis(job).value_or(default_axis);
         diagnostics.report(
             "SP3005", fmt::format("{} layers over {} pipeline stages leave a stage without a layer", layers, stages),
-            "/mesh/axes/" + diag::escape_pointer(axis), fmt::format("a size of {} up to {} works", axis, layers));
+            "/mesh/axes/" + diag::escape_pointer(axis),
+            stages > layers ? fmt::format("a size of {} up to {} works", axis, layers)
+                            : "embedding and head count as layers here: use fewer stages, or give pipeline.layers");
         return std::nullopt;
     }
     return counts;
@@ -162,6 +167,19 @@ void deal_out_layers(Plan& plan, diag::Diagnostics& diagnostics) {
         stage.end = s + 1 == layers.size() ? static_cast<int>(plan.graph.sequence.size()) : layer + 1;
         add_stored_memory(plan, stage);
         plan.stages.push_back(stage);
+    }
+}
+
+void count_stage_copies(Plan& plan) {
+    for (std::size_t i = 0; i < plan.stored.size() && plan.pipeline_axis; ++i) {
+        StoredTensor& stored = plan.stored[i];
+        const auto holders = std::count_if(plan.stages.begin(), plan.stages.end(), [&](const Stage& stage) {
+            return StageTensors(plan, stage).holds(static_cast<int>(i), stored.layers.front());
+        });
+        if (holders > 1) {
+            stored.replicas *= holders;
+            stored.reason += fmt::format(", held by {} stages", holders);
+        }
     }
 }
 

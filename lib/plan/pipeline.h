@@ -29,6 +29,9 @@ std::optional<std::vector<std::int64_t>> stage_layers(const Job& job, std::int64
 /// without a pipeline. @pre graph and stored are filled in
 void deal_out_layers(Plan& plan, diag::Diagnostics& diagnostics);
 
+/// Replicas of tensors that several stages hold: a tied embedding is on the devices of the first and the last.
+void count_stage_copies(Plan& plan);
+
 /// Adds what follows from the lowered blocks: activations, flops, what is handed on. @pre scheduled (plan/memory.h)
 void finish_stages(Plan& plan);
 

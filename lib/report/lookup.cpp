@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/spelling.h"
+#include "plan/pipeline.h"
 #include "report/tensors_text.h"
 #include "report/value_text.h"
 
@@ -41,6 +42,31 @@ Match match_stored(const plan::StoredTensor& tensor, std::string_view query) {
     return best;
 }
 
+/// The stages of a pipeline that hold the tensor, in the layer that the query names where it names one.
+std::vector<std::size_t> stages_of(const plan::Plan& plan, std::size_t index, std::string_view query) {
+    std::vector<std::size_t> result;
+    if (!plan.pipeline_axis) {
+        return result;
+    }
+    const plan::StoredTensor& tensor = plan.stored[index];
+    std::vector<int> layers;
+    for (const int layer : tensor.layers) {
+        const std::string name = layer < 0 ? tensor.name : model::name_in_layer(tensor.name, layer);
+        if (match_name(name, query) != Match::none && match_name(tensor.name, query) == Match::none) {
+            layers.push_back(layer);
+        }
+    }
+    layers = layers.empty() ? tensor.layers : layers;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+        const plan::StageTensors held(plan, plan.stages[s]);
+        if (std::any_of(layers.begin(), layers.end(),
+                        [&](int layer) { return held.holds(static_cast<int>(index), layer); })) {
+            result.push_back(s);
+        }
+    }
+    return result;
+}
+
 /// Keeps the best matches only.
 class Matches {
 public:
@@ -70,7 +96,7 @@ std::vector<TensorRef> find_values(const plan::Plan& plan, std::string_view quer
             if (value.kind == plan::ValueKind::input || value.kind == plan::ValueKind::activation) {
                 const std::string name = fmt::format("{}.{}", block.name, value.name);
                 const Match match = value.name == query ? Match::ending : match_name(name, query);
-                matches.add(match, {name, value.shape, value.dtype, value.layout});
+                matches.add(match, {name, value.shape, value.dtype, value.layout, {}});
             }
         }
     }
@@ -94,8 +120,13 @@ std::string nearest_name(const plan::Plan& plan, std::string_view query) {
 
 Lookup find_tensors(const plan::Plan& plan, std::string_view query) {
     Matches matches;
-    for (const plan::StoredTensor& tensor : plan.stored) {
-        matches.add(match_stored(tensor, query), {stored_name(tensor), tensor.shape, tensor.dtype, tensor.layout});
+    for (std::size_t i = 0; i < plan.stored.size(); ++i) {
+        const plan::StoredTensor& tensor = plan.stored[i];
+        const Match match = match_stored(tensor, query);
+        if (match != Match::none) {
+            matches.add(match,
+                        {stored_name(tensor), tensor.shape, tensor.dtype, tensor.layout, stages_of(plan, i, query)});
+        }
     }
     Lookup result{matches.take(), ""};
     if (result.matches.empty()) {

@@ -16,6 +16,7 @@ struct TensorRef {
     tensor::Shape shape;
     tensor::DType dtype = tensor::DType::bf16;
     partition::Layout layout;
+    std::vector<std::size_t> stages = {};  ///< of a pipeline that hold it; without a pipeline none are listed
     friend bool operator==(const TensorRef&, const TensorRef&) = default;
 };
 

@@ -94,6 +94,7 @@ void write_totals(JsonWriter& json, const plan::Plan& plan) {
         json.field("parameters", plan.totals.parameters);
         json.field("parameter_bytes", plan.totals.parameter_bytes);
         json.field("flops_per_device", plan.totals.flops_per_device);
+        json.field("step", plan.job.workload.step_name());
         json.field("unsharded_fraction", plan.totals.unsharded_fraction);
     });
     json.object("memory", [&] {

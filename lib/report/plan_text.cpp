@@ -96,7 +96,7 @@ void write_head(std::ostream& out, const plan::Plan& plan, const Style& style) {
 }
 
 void write_collectives(std::ostream& out, const plan::Plan& plan, const Style& style) {
-    write_section(out, style, "Collectives of one step of the model");
+    write_section(out, style, fmt::format("Collectives of {}", plan.job.workload.step_name()));
     if (plan.collectives.empty()) {
         out << "  none\n";
         return;
@@ -142,7 +142,7 @@ void write_totals(std::ostream& out, const plan::Plan& plan, const Style& style)
     write_section(out, style, "Totals");
     out << fmt::format("  parameters {}, {}\n", count_text(totals.parameters),
                        exact_bytes_text(totals.parameter_bytes));
-    out << fmt::format("  {} per device in one step of the model\n", flops_text(totals.flops_per_device));
+    out << fmt::format("  {} per device in {}\n", flops_text(totals.flops_per_device), plan.job.workload.step_name());
     out << fmt::format("  {} of the parameters are cut by no axis\n", percent_text(totals.unsharded_fraction));
 }
 

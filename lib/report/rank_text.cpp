@@ -27,7 +27,9 @@ void write_stored(std::ostream& out, const plan::Plan& plan, std::int64_t rank, 
                          [&](int layer) { return of_stage.holds(static_cast<int>(i), layer); })) {
             continue;
         }
-        const NameParts name = split_name(tensor);
+        plan::StoredTensor held = tensor;
+        std::erase_if(held.layers, [&](int layer) { return !of_stage.holds(static_cast<int>(i), layer); });
+        const NameParts name = split_name(held);
         if (name.heading != heading && !name.heading.empty()) {
             table.add_heading(fmt::format("{}  (each)", name.heading));
         }

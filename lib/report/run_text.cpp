@@ -81,7 +81,7 @@ std::string bytes_verdict(const CollectiveCount& row) {
 }
 
 void write_collectives(std::ostream& out, const RunSummary& run, const Style& style) {
-    write_section(out, style, "Communication of one step of the model");
+    write_section(out, style, "Communication of all steps and ranks");
     if (run.collectives.empty()) {
         out << "  none\n";
         return;

@@ -1,4 +1,5 @@
 #include "report/shards_text.h"
+#include "plan/pipeline.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -71,8 +72,9 @@ mesh::AxisList free_axes(const mesh::Mesh& mesh, const TensorRef& tensor) {
 }
 
 /// Box (row, column): its ranges and the devices that hold it, a few lines of them.
-BoxText box_text(const mesh::Mesh& mesh, const TensorRef& tensor, const GridDims& dims, std::int64_t row,
+BoxText box_text(const plan::Plan& plan, const TensorRef& tensor, const GridDims& dims, std::int64_t row,
                  std::int64_t column) {
+    const mesh::Mesh& mesh = plan.mesh.refined();
     std::int64_t rank = 0;
     const auto enter = [&](int dim, std::int64_t position) {
         if (dim >= 0) {
@@ -81,7 +83,12 @@ BoxText box_text(const mesh::Mesh& mesh, const TensorRef& tensor, const GridDims
     };
     enter(dims.rows, row);
     enter(dims.columns, column);
-    const std::vector<std::int64_t> devices = mesh.group(rank, free_axes(mesh, tensor));
+    std::vector<std::int64_t> devices = mesh.group(rank, free_axes(mesh, tensor));
+    std::erase_if(devices, [&](std::int64_t device) {
+        const std::size_t stage = plan::stage_of(plan, device);
+        return !tensor.stages.empty() &&
+               std::find(tensor.stages.begin(), tensor.stages.end(), stage) == tensor.stages.end();
+    });
     BoxText lines{intervals_text(partition::local_ranges(tensor.layout, tensor.shape, mesh, rank))};
     for (const std::string& line : wrap(fold_devices(devices), device_width)) {
         if (lines.size() > device_lines) {
@@ -93,7 +100,8 @@ BoxText box_text(const mesh::Mesh& mesh, const TensorRef& tensor, const GridDims
     return lines;
 }
 
-BoxGrid make_grid(const mesh::Mesh& mesh, const TensorRef& tensor, const GridDims& dims, const Style& style) {
+BoxGrid make_grid(const plan::Plan& plan, const TensorRef& tensor, const GridDims& dims, const Style& style) {
+    const mesh::Mesh& mesh = plan.mesh.refined();
     BoxGrid grid;
     const std::int64_t columns = std::min(parts_of(mesh, tensor, dims.columns), most_columns);
     const std::int64_t rows =
@@ -101,7 +109,7 @@ BoxGrid make_grid(const mesh::Mesh& mesh, const TensorRef& tensor, const GridDim
     for (std::int64_t r = 0; r < rows; ++r) {
         std::vector<BoxText>& row = grid.emplace_back();
         for (std::int64_t c = 0; c < columns; ++c) {
-            row.push_back(box_text(mesh, tensor, dims, r, c));
+            row.push_back(box_text(plan, tensor, dims, r, c));
         }
     }
     const auto fit = static_cast<std::size_t>(boxes_that_fit(grid, style, indent));
@@ -126,13 +134,20 @@ void write_head(std::ostream& out, const plan::Plan& plan, const TensorRef& tens
     const mesh::Mesh& mesh = plan.mesh.refined();
     const std::int64_t parts = partition::shard_count(tensor.layout, mesh);
     const tensor::Shape local = partition::local_shape(tensor.layout, tensor.shape, mesh);
-    const std::int64_t holders = mesh.device_count() / parts;
+    const std::int64_t all = tensor.stages.empty()
+                                 ? mesh.device_count()
+                                 : static_cast<std::int64_t>(tensor.stages.size()) * plan::stage_devices(plan);
+    const std::int64_t holders = all / parts;
     out << paint(style, Paint::heading, printable(tensor.name))
         << fmt::format("  {} {} {}\n", shape_text(tensor.shape), tensor::to_string(tensor.dtype),
                        layout_text(plan, tensor.layout));
     out << fmt::format("{} part{} of {}, {} each, on {} device{} each\n", count_text(parts), parts == 1 ? "" : "s",
                        shape_text(local), bytes_text(tensor::byte_count(local, tensor.dtype)), count_text(holders),
                        holders == 1 ? "" : "s");
+    if (!tensor.stages.empty()) {
+        out << fmt::format("in stage{} {} of the pipeline, each for its own layers\n",
+                           tensor.stages.size() == 1 ? "" : "s", fmt::join(tensor.stages, ", "));
+    }
     const std::vector<std::string> pending = pending_names(plan, tensor.layout);
     if (!pending.empty()) {
         out << fmt::format("every device holds a summand: the value is the sum over {}\n",
@@ -158,7 +173,7 @@ void write_dims(std::ostream& out, const plan::Plan& plan, const TensorRef& tens
 void draw_shards(std::ostream& out, const plan::Plan& plan, const TensorRef& tensor, const Style& style) {
     const mesh::Mesh& mesh = plan.mesh.refined();
     const GridDims dims = choose_dims(mesh, tensor);
-    const BoxGrid grid = make_grid(mesh, tensor, dims, style);
+    const BoxGrid grid = make_grid(plan, tensor, dims, style);
     write_head(out, plan, tensor, style);
     write_dims(out, plan, tensor, dims);
     draw_boxes(out, grid, style, indent);

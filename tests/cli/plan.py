@@ -1,5 +1,7 @@
 """shardplan plan: exit codes, streams, files and colours."""
 import json
+import os
+import stat
 import unittest
 
 from command import CONFIGS, JOB, MODEL, CommandTest, on_terminal, shardplan
@@ -66,6 +68,16 @@ class Plan(CommandTest):
             self.assertExit(result, 2)
             self.assertIn("cannot write", result.err)
             self.assertEqual(self.files(), ["file"])
+
+    def test_output_to_a_device_or_through_a_link(self):
+        self.assertExit(shardplan("plan", JOB, "-o", "/dev/null"), 0)
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+        (self.directory / "link").symlink_to("target")
+        self.assertExit(shardplan("plan", JOB, "-o", self.directory / "link"), 0)
+        self.assertTrue((self.directory / "link").is_symlink())
+        self.assertIn("tp", (self.directory / "target").read_text())
+        self.assertExit(shardplan("schema", "-o", "/dev/full"), 2)
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/full").st_mode))
 
     def test_questions(self):
         self.assertExit(shardplan("plan", JOB, "--rank", "3"), 0)

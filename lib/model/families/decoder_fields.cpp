@@ -158,29 +158,39 @@ std::int64_t read_window(FieldReader& fields, std::int64_t if_absent) {
     return fields.is_null({"sliding_window"}) ? 0 : fields.size_or({"sliding_window"}, if_absent);
 }
 
-void set_windows(FieldReader& fields, ModelSpec& model, std::int64_t window,
-                 const std::function<bool(std::int64_t)>& sliding) {
+std::vector<bool> layers_of_kind(FieldReader& fields, const ModelSpec& model, std::string_view kind,
+                                 const std::function<bool(std::int64_t)>& if_absent) {
     const ConfigValue* types = fields.find({"layer_types"});
     const ConfigValue::Array* list = types != nullptr ? types->array() : nullptr;
+    std::vector<bool> result;
     if (types != nullptr && (list == nullptr || list->size() != model.layers.size())) {
         fields.report("SP2003", {"layer_types"},
                       fmt::format("layer_types must name the kind of each of the {} layers", model.layers.size()));
-        return;
+        return std::vector<bool>(model.layers.size());
     }
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
-        bool slides = sliding(static_cast<std::int64_t>(i));
-        if (list != nullptr) {
-            const std::string* name = (*list)[i].string();
-            slides = name != nullptr && *name == "sliding_attention";
-            if (!slides && (name == nullptr || *name != "full_attention")) {
-                fields.fail();
-                fields.diagnostics().report("SP2002",
-                                            fmt::format("layers of kind {} are not supported", describe((*list)[i])),
-                                            (*list)[i].pointer, "supported: \"full_attention\", \"sliding_attention\"");
-                return;
-            }
+        result.push_back(if_absent(static_cast<std::int64_t>(i)));
+        if (list == nullptr) {
+            continue;
         }
-        model.layers[i].sliding_window = slides ? window : 0;
+        const std::string* name = (*list)[i].string();
+        result.back() = name != nullptr && *name == kind;
+        if (!result.back() && (name == nullptr || *name != "full_attention")) {
+            fields.fail();
+            fields.diagnostics().report("SP2002",
+                                        fmt::format("layers of kind {} are not supported", describe((*list)[i])),
+                                        (*list)[i].pointer, fmt::format("supported: \"full_attention\", \"{}\"", kind));
+            return std::vector<bool>(model.layers.size());
+        }
+    }
+    return result;
+}
+
+void set_windows(FieldReader& fields, ModelSpec& model, std::int64_t window,
+                 const std::function<bool(std::int64_t)>& sliding) {
+    const std::vector<bool> slides = layers_of_kind(fields, model, "sliding_attention", sliding);
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+        model.layers[i].sliding_window = slides[i] ? window : 0;
     }
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/field_reader.h"
 #include "model/model_spec.h"
@@ -49,6 +50,11 @@ void set_linear_bias(ModelSpec& model, bool bias);     ///< q, k, v, out, up, do
 
 /// sliding_window; null = 0 (all keys), absent = `if_absent`.
 std::int64_t read_window(FieldReader& fields, std::int64_t if_absent);
+
+/// Which layers are of `kind` ("sliding_attention"): as layer_types says where it is present, which may name
+/// "full_attention" beside it only, else as `if_absent` does.
+std::vector<bool> layers_of_kind(FieldReader& fields, const ModelSpec& model, std::string_view kind,
+                                 const std::function<bool(std::int64_t)>& if_absent);
 
 /// Windows of `window` keys in the layers for which `sliding` holds; layer_types of the config decides when present.
 void set_windows(FieldReader& fields, ModelSpec& model, std::int64_t window,

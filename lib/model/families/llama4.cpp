@@ -19,8 +19,11 @@ void read_attention(FieldReader& fields, ModelSpec& model) {
     read_position_layers(fields, model);
     const bool whole = fields.is_null({"attention_chunk_size"});
     const std::int64_t chunk = whole ? 0 : fields.size_or({"attention_chunk_size"}, 8192);
-    for (LayerSpec& layer : model.layers) {
-        layer.chunk = layer.rope ? chunk : 0;
+    const std::vector<bool> chunked = layers_of_kind(fields, model, "chunked_attention", [&](std::int64_t i) {
+        return model.layers[static_cast<std::size_t>(i)].rope;
+    });
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+        model.layers[i].chunk = chunked[i] ? chunk : 0;
     }
     if (fields.flag_or({"use_qk_norm"}, true)) {
         a.qk_norm = QkNorm::l2;

@@ -56,9 +56,15 @@ void check_sequence_parallel(const CheckContext& context) {
             return check_way(context, sequence_axes(*attention, block, context.asks));
         }
     }
+    if (context.diagnostics.has_errors()) {  // an axis that does not divide counts as none
+        return;
+    }
     const char* const name = fixed ? "cp_comm_type" : "context_parallel_load_balance";
     context.diagnostics.report(
-        "SP4021", fmt::format("{} has no effect: no axis cuts the sequence of both queries and keys", name),
+        "SP4021",
+        fmt::format("{} has no effect: {}", name,
+                    context.plan.job.workload.chunked() ? "chunks attend to the cache, whose sums are merged"
+                                                        : "no axis cuts the sequence of both queries and keys"),
         fixed ? type_pointer : balance_pointer,
         "name an axis of size 2 or more in query_sequence_axis and key_sequence_axis");
 }
@@ -86,9 +92,9 @@ TokenOrder token_order_of(const Plan& plan, ActivationSpecs& asks, diag::Diagnos
                 "multiple of {}{}",
                 parts, length, 2 * parts, drop ? "; the tokens keep their order" : ""),
             balance_pointer,
-            fmt::format("sequence_length {} or {} would do",
-                        std::max<std::int64_t>(1, length / (2 * parts)) * 2 * parts,
-                        (length / (2 * parts) + 1) * 2 * parts));
+            length < 2 * parts ? fmt::format("sequence_length {} would do", 2 * parts)
+                               : fmt::format("sequence_length {} or {} would do", length / (2 * parts) * 2 * parts,
+                                             (length / (2 * parts) + 1) * 2 * parts));
         break;
     }
     return {};

@@ -127,22 +127,54 @@ std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t parts) {
     return base::checked_mul(base::ceil_div(vocab, step), step);
 }
 
+namespace {
+
+/// The next batch or length that works, as the job has to state it.
+std::string next_size_hint(const Job& job, std::string_view name, std::int64_t units, std::int64_t product) {
+    const model::Workload& workload = job.workload;
+    const bool prefill = workload.mode == model::Mode::prefill;
+    if (name == "chunk_length") {
+        for (std::int64_t chunk = (units / product + 1) * product; chunk <= workload.sequence_length;
+             chunk += product) {
+            if (workload.sequence_length % chunk == 0) {
+                return fmt::format("the next chunk_length that works is {}", chunk);
+            }
+        }
+        return fmt::format("make sequence_length and chunk_length multiples of {}", product);
+    }
+    const bool two_chunks = name == "sequence_length" && prefill && job.options.context_parallel_load_balance;
+    const std::int64_t step = base::checked_mul(product, two_chunks ? 2 : 1);
+    const std::int64_t next = base::checked_mul(units / step + 1, step);
+    if (name == "micro-batch size") {
+        return fmt::format("the next batch_size that works with {} micro_batches is {}", workload.micro_batches,
+                           base::checked_mul(next, workload.micro_batches));
+    }
+    std::string hint = fmt::format("the next {} that works is {}", name, next);
+    const SpecEntry length_axes = present(job, job.partition_axis.resolve(Semantic::length, Phase::prefill).axes);
+    const bool whole = std::all_of(length_axes.begin(), length_axes.end(),
+                                   [&](const std::string& axis) { return job.mesh.size(*job.mesh.find(axis)) == 1; });
+    if (name == "batch_size" && prefill && whole && workload.query_length() % product == 0) {
+        hint += fmt::format("; or cut the sequence instead ({} is a multiple of {})", workload.query_length(), product);
+    }
+    return hint;
+}
+
+}  // namespace
+
 std::string size_hint(const Job& job, const DimRequest& dim, const SpecEntry& axes, std::int64_t product) {
     const std::string_view name = dim.dimension;
-    if (name == "batch_size" || name == "sequence_length" || name == "chunk_length" || name == "cache_length") {
-        const std::int64_t next = base::checked_mul(dim.units / product + 1, product);
-        std::string hint = fmt::format("the next {} that works is {}", name, next);
-        const std::int64_t length = job.workload.sequence_length;
-        if (name == "batch_size" && job.workload.mode == model::Mode::prefill && length % product == 0) {
-            hint += fmt::format("; or cut the sequence instead ({} is a multiple of {})", length, product);
+    for (const std::string_view free :
+         {"batch_size", "micro-batch size", "sequence_length", "chunk_length", "cache_length"}) {
+        if (name == free) {
+            return next_size_hint(job, name, dim.units, product);
         }
-        return hint;
     }
     const std::string what = axes.size() == 1 ? fmt::format("sizes of {}", axes.front()) : "sizes";
     const std::vector<std::int64_t> common = working_sizes(job, axes, dim.units);
-    std::string hint = common.empty() ? fmt::format("sizes that divide {}: {}", dim.units, divisors_text(dim.units))
-                                      : fmt::format("{} that work for all that {} cuts: {}", what,
-                                                    axes.size() == 1 ? "it" : "these axes", fmt::join(common, ", "));
+    std::string hint = common.empty()
+                           ? fmt::format("sizes that divide {}: {}", dim.units, divisors_text(dim.units))
+                           : fmt::format("{} that work for all that {}: {}", what,
+                                         axes.size() == 1 ? "it cuts" : "these axes cut", fmt::join(common, ", "));
     if (name == "num_experts" && product > dim.units && product % dim.units == 0) {
         hint += fmt::format("; or two axes: {} devices for the experts and {} within each of them (head_axis)",
                             dim.units, product / dim.units);

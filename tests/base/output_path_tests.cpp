@@ -1,0 +1,37 @@
+#include "base/output_path.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+using namespace shardplan;
+namespace fs = std::filesystem;
+
+TEST_CASE("results go beside regular files, through links, and straight into what a rename would destroy") {
+    const fs::path directory = fs::temp_directory_path() / ("output_path." + std::to_string(getpid()));
+    fs::create_directory(directory);
+    const std::string plain = (directory / "plain").string();
+    const std::string link = (directory / "link").string();
+    const std::string pipe = (directory / "pipe").string();
+    std::ofstream(plain) << "x";
+    fs::create_symlink("plain", link);
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+
+    const base::OutputPath fresh = base::output_path((directory / "new").string(), ".part");
+    CHECK(fresh.beside == fresh.final + ".part");
+    CHECK(fresh.renames());
+    CHECK(base::output_path(plain, ".part").renames());
+    CHECK(fs::weakly_canonical(base::output_path(link, ".part").final) == fs::canonical(plain));
+    fs::create_symlink("nothing yet", directory / "dangling");
+    CHECK(base::output_path((directory / "dangling").string(), ".part").final == (directory / "nothing yet").string());
+    CHECK(base::output_path(link, ".part").renames());
+    for (const std::string& special : {pipe, std::string("/dev/null")}) {
+        const base::OutputPath path = base::output_path(special, ".part");
+        CHECK_FALSE(path.renames());
+        CHECK(path.beside == special);
+    }
+    fs::remove_all(directory);
+}
