@@ -4,11 +4,15 @@
 
 namespace shardplan::app {
 
-PlannedJob plan_job(const config::JobSource& source, const config::Overrides& overrides) {
+namespace {
+
+/// Reads the job, hands it to `use` if it can be read, and gives every finding its place.
+template <typename Use>
+PlannedJob read_and(const config::JobSource& source, const config::Overrides& overrides, Use use) {
     PlannedJob result;
     result.job = config::read_job(source, overrides, result.diagnostics, &result.documents);
     if (result.job) {
-        result.plan = plan::make_plan(*result.job, result.diagnostics);
+        use(result);
     }
     if (!result.documents.empty()) {
         config::attach_spans(result.diagnostics, result.documents.front());
@@ -16,16 +20,15 @@ PlannedJob plan_job(const config::JobSource& source, const config::Overrides& ov
     return result;
 }
 
+}  // namespace
+
+PlannedJob plan_job(const config::JobSource& source, const config::Overrides& overrides) {
+    return read_and(source, overrides,
+                    [](PlannedJob& read) { read.plan = plan::make_plan(*read.job, read.diagnostics); });
+}
+
 PlannedJob check_job(const config::JobSource& source, const config::Overrides& overrides) {
-    PlannedJob result;
-    result.job = config::read_job(source, overrides, result.diagnostics, &result.documents);
-    if (result.job) {
-        plan::check_job(*result.job, result.diagnostics);
-    }
-    if (!result.documents.empty()) {
-        config::attach_spans(result.diagnostics, result.documents.front());
-    }
-    return result;
+    return read_and(source, overrides, [](PlannedJob& read) { plan::check_job(*read.job, read.diagnostics); });
 }
 
 PlannedJob plan_job(const Arguments& arguments) {

@@ -92,14 +92,6 @@ std::pair<ConstView, ConstView> norm_operands(const BlockScene& scene, const Com
     return operands;
 }
 
-kernels::Activation activation_of(const model::Op& op) {
-    const auto activation = kernels::parse_activation(op.attributes.activation);
-    if (!activation) {
-        throw std::logic_error(fmt::format("{}: no kernel for activation {}", op.name, op.attributes.activation));
-    }
-    return *activation;
-}
-
 std::vector<float> as_floats(const ConstView& x) {
     std::vector<float> values(static_cast<std::size_t>(x.count()));
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -349,6 +341,14 @@ void run_op(const BlockScene& scene, const ComputeStep& step, const model::Op& o
 }
 
 }  // namespace
+
+kernels::Activation activation_of(const model::Op& op) {
+    const auto activation = kernels::parse_activation(op.attributes.activation);
+    if (!activation) {
+        throw std::logic_error(fmt::format("{}: no kernel for activation {}", op.name, op.attributes.activation));
+    }
+    return *activation;
+}
 
 void run_compute(const BlockScene& scene, const ComputeStep& step, const StepSchedule& schedule) {
     if (schedule.linear) {

@@ -36,4 +36,7 @@ struct BlockScene {
 /// The outputs are allocated. Throws std::logic_error for steps it does not understand.
 void run_compute(const BlockScene& scene, const plan::ComputeStep& step, const StepSchedule& schedule);
 
+/// The kernel of an op's activation. Throws std::logic_error when there is none.
+kernels::Activation activation_of(const model::Op& op);
+
 }  // namespace shardplan::exec

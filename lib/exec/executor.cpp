@@ -40,6 +40,12 @@ bool is_routing(const model::Block& graph, const plan::ComputeStep& step) {
            graph.ops[static_cast<std::size_t>(step.op)].kind == model::OpKind::route;
 }
 
+mesh::AxisList stage_axis(const plan::Plan& plan) {
+    mesh::AxisList axis;
+    axis.push_back(*plan.pipeline_axis);
+    return axis;
+}
+
 /// The ids of `ranges` of the batch, row by row; the second range is of slots.
 void copy_ids(const TokenBatch& ids, const plan::TokenOrder& order, const std::vector<base::Interval>& ranges,
               const tensor::View& to) {
@@ -150,17 +156,13 @@ void Executor::receive_hidden() {
     carried_ = Buffer(allocator_, Category::activations, value.local_bytes);
     carried_view_ = carried_.view(value.dtype, value.local_shape);
     const auto start = std::chrono::steady_clock::now();
-    mesh::AxisList axis;
-    axis.push_back(*plan_.pipeline_axis);
-    groups_.receive(axis, stage_index_ - 1, carried_view_);
+    groups_.receive(stage_axis(plan_), stage_index_ - 1, carried_view_);
     count_time(schedule_.receive_timer, start);
 }
 
 void Executor::send_hidden() {
     const auto start = std::chrono::steady_clock::now();
-    mesh::AxisList axis;
-    axis.push_back(*plan_.pipeline_axis);
-    groups_.send(axis, stage_index_ + 1, carried_view_);
+    groups_.send(stage_axis(plan_), stage_index_ + 1, carried_view_);
     count_time(schedule_.send_timer, start);
     carried_ = Buffer();
 }

@@ -1,9 +1,5 @@
 #include "exec/expert_steps.h"
 
-#include <fmt/format.h>
-
-#include <stdexcept>
-
 #include "kernels/dispatch.h"
 
 namespace shardplan::exec {
@@ -33,15 +29,11 @@ kernels::RouteParams route_params(const model::RoutingSpec& routing) {
 }
 
 kernels::ExpertParams expert_params(const ComputeStep& step, const model::Op& op) {
-    const auto activation = kernels::parse_activation(op.attributes.activation);
-    if (!activation) {
-        throw std::logic_error(fmt::format("{}: no kernel for activation {}", op.name, op.attributes.activation));
-    }
     const auto order = [](bool transposed) {
         return transposed ? kernels::WeightOrder::in_out : kernels::WeightOrder::out_in;
     };
     kernels::ExpertParams params;
-    params.activation = *activation;
+    params.activation = activation_of(op);
     params.gate_up_order = order(op.attributes.transposed);
     params.down_order = order(op.attributes.transposed_down);
     params.swiglu_limit = static_cast<float>(op.attributes.swiglu_limit);

@@ -30,20 +30,10 @@ std::string describe_axes(const SpecEntry& axes, const mesh::Mesh& mesh) {
 std::string divisors_text(std::int64_t n) {
     constexpr std::size_t most = 24;
     constexpr std::int64_t largest_searched = 4'000'000;
-    std::vector<std::int64_t> small;
-    std::vector<std::int64_t> large;
-    for (std::int64_t d = 1; d * d <= n && d <= largest_searched; ++d) {
-        if (n % d == 0) {
-            small.push_back(d);
-            if (d * d != n) {
-                large.push_back(n / d);
-            }
-        }
-    }
-    small.insert(small.end(), large.rbegin(), large.rend());
-    const bool cut = small.size() > most;
-    small.resize(std::min(small.size(), most));
-    return fmt::format("{}{}", fmt::join(small, ", "), cut ? ", ..." : "");
+    std::vector<std::int64_t> found = divisors(n, largest_searched);
+    const bool cut = found.size() > most;
+    found.resize(std::min(found.size(), most));
+    return fmt::format("{}{}", fmt::join(found, ", "), cut ? ", ..." : "");
 }
 
 std::int64_t Placer::size_of(const SpecEntry& axes) const {

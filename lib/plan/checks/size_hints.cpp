@@ -85,8 +85,9 @@ std::int64_t rest_of(const Job& job, const SpecEntry& all, const SpecEntry& axes
     return holds ? rest : 0;
 }
 
-std::vector<std::int64_t> divisors(std::int64_t n) {
-    constexpr std::int64_t largest_searched = 2'000'000;
+}  // namespace
+
+std::vector<std::int64_t> divisors(std::int64_t n, std::int64_t largest_searched) {
     std::vector<std::int64_t> small;
     std::vector<std::int64_t> large;
     for (std::int64_t d = 1; d * d <= n && d <= largest_searched; ++d) {
@@ -101,12 +102,11 @@ std::vector<std::int64_t> divisors(std::int64_t n) {
     return small;
 }
 
-}  // namespace
-
 std::vector<std::int64_t> working_sizes(const Job& job, const SpecEntry& axes, std::int64_t units) {
     const std::vector<Demand> all = demands(job);
     std::vector<std::int64_t> result;
-    for (const std::int64_t size : divisors(units)) {
+    constexpr std::int64_t largest_searched = 2'000'000;
+    for (const std::int64_t size : divisors(units, largest_searched)) {
         const bool works = std::all_of(all.begin(), all.end(), [&](const Demand& demand) {
             const std::int64_t rest = rest_of(job, demand.axes, axes);
             if (rest == 0 || size > demand.units * (demand.shareable ? size : 1)) {

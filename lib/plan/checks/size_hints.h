@@ -16,6 +16,10 @@ std::vector<std::int64_t> working_sizes(const Job& job, const partition::SpecEnt
 /// What would work instead of `dim` over its axes (of size `product`).
 std::string size_hint(const Job& job, const DimRequest& dim, const partition::SpecEntry& axes, std::int64_t product);
 
+/// The divisors of n up to `largest_searched` with their cofactors, ascending: all of them where n is at most its
+/// square.
+std::vector<std::int64_t> divisors(std::int64_t n, std::int64_t largest_searched);
+
 /// Megatron-Core's padded vocabulary: the next multiple of 128 * parts (semantics 2.4).
 std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t parts);
 
