@@ -98,7 +98,7 @@ void add_output_options(CLI::App& command, Arguments& arguments, Raw& raw, const
 
 void add_overrides(CLI::App& command, Arguments& arguments, Raw& raw) {
     command.add_option("--mesh", raw.mesh, "Mesh instead of the job's: dp=2,tp=4 (one size may be -1)");
-    command.add_option("--mode", raw.mode, "prefill or decode");
+    command.add_option("--mode", raw.mode, "prefill, decode or insert");
     command.add_option("--set", arguments.overrides.set, "Change the job: --set workload.batch_size=8 (repeatable)")
         ->allow_extra_args(false);
     command.add_option("--layers", raw.layers, "Only the first N layers of the model");
@@ -126,13 +126,14 @@ void add_run(CLI::App& app, Arguments& arguments, Raw& raw) {
     run->add_option("--ranks", raw.ranks, "Start mpirun with N ranks (default: the devices of the mesh)");
     run->add_option("--kernels", arguments.kernels, "onednn or reference");
     run->add_option("--seed", raw.seed, "Seed of weights and tokens (default 0)");
-    run->add_option(
-        "--steps", raw.steps,
-        "decode: measured steps after the prompt, for which the cache must have room; prefill: runs (default 4)");
+    run->add_option("--steps", raw.steps,
+                    "decode, insert: measured steps after the prompt, for which the cache must have room; prefill: "
+                    "runs (default 4)");
     run->add_option("--generate", raw.generate,
                     "Decode: generate N tokens greedily after a prompt of workload.sequence_length tokens");
     run->add_option("--prompt-lengths", raw.prompt_lengths,
-                    "Decode: tokens of each sequence's prompt, e.g. 5,9; none longer than workload.sequence_length");
+                    "Decode, insert: tokens of each sequence's prompt, e.g. 5,9; none longer than "
+                    "workload.sequence_length");
     run->add_option("--tokens", arguments.tokens, "Token ids from a JSON file, [batch][sequence]");
     run->add_option("--weights", arguments.weights, "Weights from a safetensors file, index or directory");
     run->add_option("--save-weights", arguments.save_weights, "Write the weights in use to DIR/model.safetensors");
@@ -226,7 +227,7 @@ void convert_generate(Arguments& arguments, const Raw& raw) {
     while (raw.prompt_lengths) {
         const std::size_t comma = std::min(lengths.find(','), lengths.size());
         arguments.prompt_lengths.push_back(
-            parse_count("--prompt-lengths", std::string(lengths.substr(0, comma)), 1, std::int64_t{1} << 40));
+            parse_count("--prompt-lengths", std::string(lengths.substr(0, comma)), 0, std::int64_t{1} << 40));
         if (comma == lengths.size()) {
             break;
         }

@@ -36,6 +36,7 @@ std::optional<plan::Plan> reference_plan(const plan::Plan& plan, std::int64_t to
     job.workload.sequence_length = tokens;
     job.workload.cache_length = 0;
     job.workload.chunk_length = 0;
+    job.workload.steps_ahead = 1;
     job.workload.batch_size = plan.job.workload.total_batch();
     job.workload.micro_batches = 1;
     job.pipeline.reset();
@@ -109,13 +110,13 @@ public:
     }
 
 private:
-    /// In decode the cache has room for so many steps: fewer than --steps is an error, fewer than the default is told.
+    /// Behind a cache: it has room for so many steps: fewer than --steps is an error, fewer than the default is told.
     /// What --generate needs is checked where the job is read, and by the run.
     bool steps_fit(const plan::Plan& plan) const {
         exec::RunOptions options;
         options.steps = arguments_.steps;
-        const bool decode = plan.job.workload.mode == model::Mode::decode;
-        if (!decode || arguments_.overrides.generate || exec::measured_steps(plan, options) == arguments_.steps) {
+        if (!plan.job.workload.continues() || arguments_.overrides.generate ||
+            exec::measured_steps(plan, options) == arguments_.steps) {
             return true;
         }
         const std::int64_t room = exec::measured_steps(plan, options);
@@ -123,7 +124,7 @@ private:
         const std::string problem = fmt::format(
             "after the {} tokens of the prompt there is room for {} step{}: {} needs a workload.cache_length of {}{}",
             workload.sequence_length, room, room == 1 ? "" : "s", arguments_.steps,
-            workload.sequence_length + arguments_.steps,
+            workload.sequence_length + arguments_.steps * workload.query_length(),
             plan.job.model.position_rows > 0 ? ", and as many learned positions" : "");
         if (world_.rank() == 0 && (arguments_.steps_given || !arguments_.quiet)) {
             std::cerr << fmt::format("shardplan: {}: {}\n",

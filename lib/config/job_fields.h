@@ -115,19 +115,22 @@ inline constexpr JobField legacy_grouped_gemm = {
     "false", ""};
 inline constexpr std::array backend_fields = {provider, token_dispatcher, grouped_gemm, legacy_grouped_gemm};
 
-inline constexpr JobField mode = {"mode", "prefill: all tokens at once; decode: one token for each sequence.",
+inline constexpr JobField mode = {"mode",
+                                  "prefill: all tokens at once; decode: one token for each sequence; insert: "
+                                  "insert_length tokens for each sequence, written into the cache behind those it "
+                                  "holds.",
                                   R"("prefill")", ""};
 inline constexpr JobField batch_size = {"batch_size", "Sequences over the whole mesh.", "1", "8", 1, most_tokens};
 inline constexpr JobField sequence_length = {
     "sequence_length",
-    "prefill: tokens of each sequence; decode: tokens that the cache holds when the step starts.",
+    "prefill: tokens of each sequence; decode, insert: tokens that the cache holds when the step starts.",
     "128",
     "4096",
     1,
     most_tokens};
 inline constexpr JobField cache_length = {
     "cache_length",
-    "Positions the key/value cache can hold; 0: none in prefill, chosen from sequence_length in decode.",
+    "Positions the key/value cache can hold; 0: none in prefill, chosen from sequence_length in decode and insert.",
     "0",
     "8192",
     0,
@@ -143,6 +146,9 @@ inline constexpr JobField chunk_length = {"chunk_length",
                                           "512",
                                           0,
                                           most_tokens};
+inline constexpr JobField insert_length = {
+    "insert_length", "insert: tokens of each sequence that the step writes behind those in the cache.", "16", "32", 1,
+    most_tokens};
 inline constexpr JobField micro_batches = {
     "micro_batches",
     "Prefill over a pipeline: equal parts of the batch that go through the stages one behind the other.",
@@ -150,8 +156,8 @@ inline constexpr JobField micro_batches = {
     "4",
     1,
     most_tokens};
-inline constexpr std::array workload_fields = {mode,          batch_size, sequence_length, cache_length, chunk_length,
-                                               micro_batches, dtype};
+inline constexpr std::array workload_fields = {mode,         batch_size,    sequence_length, cache_length,
+                                               chunk_length, insert_length, micro_batches,   dtype};
 
 inline constexpr JobField indivisible = {
     "indivisible",
@@ -209,8 +215,8 @@ inline constexpr auto token_dispatchers = std::to_array<Choice<plan::TokenDispat
     {"allgather", plan::TokenDispatcher::all_gather},
     {"alltoall", plan::TokenDispatcher::all_to_all},
 });
-inline constexpr auto modes =
-    std::to_array<Choice<model::Mode>>({{"prefill", model::Mode::prefill}, {"decode", model::Mode::decode}});
+inline constexpr auto modes = std::to_array<Choice<model::Mode>>(
+    {{"prefill", model::Mode::prefill}, {"decode", model::Mode::decode}, {"insert", model::Mode::insert}});
 inline constexpr auto dtypes = std::to_array<Choice<tensor::DType>>({
     {"bf16", tensor::DType::bf16},
     {"f32", tensor::DType::f32},

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -64,29 +63,12 @@ std::string job_name(const JobSource& source, const model::ModelSpec& model) {
 }
 
 /// --generate: a step per token, and a cache for all but the last, which is never fed.
-void plan_generation(plan::Job& job, std::int64_t count, diag::Diagnostics& diagnostics) {
+void plan_generation(plan::Job& job, std::int64_t count) {
     model::Workload& workload = job.workload;
     workload.mode = model::Mode::decode;
     workload.chunk_length = 0;
     workload.micro_batches = 1;
-    std::int64_t step = 16;  // and what the key axes need to divide it
-    const auto keys = job.partition_axis.resolve(partition::Semantic::kv_length, partition::Phase::train);
-    for (const std::string& axis : keys.axes) {
-        const auto found = job.mesh.find(axis);
-        step = found && step < fields::most_devices / 2 ? std::lcm(step, job.mesh.size(*found)) : step;
-    }
-    if (workload.sequence_length < 1 || workload.sequence_length > fields::most_tokens) {
-        return;  // reported where workloads are checked
-    }
-    const std::int64_t positions = workload.sequence_length + std::max<std::int64_t>(count - 1, 1);
-    if (workload.cache_length == 0) {
-        workload.cache_length = (positions + step - 1) / step * step;
-    } else if (workload.cache_length < positions) {
-        diagnostics.report("SP6002",
-                           fmt::format("the cache holds {} positions, a prompt of {} with {} generated tokens needs {}",
-                                       workload.cache_length, workload.sequence_length, count, positions),
-                           "/workload/cache_length", fmt::format("set cache_length to {} or more", positions));
-    }
+    workload.steps_ahead = std::max<std::int64_t>(count - 1, 1);
 }
 
 void read_sections(const ObjectReader& reader, plan::Job& job, diag::Diagnostics& diagnostics) {
@@ -132,7 +114,7 @@ void read_root(const ConfigValue& root, const JobSource& source, const Overrides
     }
     read_sections(reader, job, diagnostics);
     if (overrides.generate) {
-        plan_generation(job, *overrides.generate, diagnostics);
+        plan_generation(job, *overrides.generate);
     }
 }
 

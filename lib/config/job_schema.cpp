@@ -156,6 +156,7 @@ ordered_json workload_schema() {
                       {fields::sequence_length, integer(fields::sequence_length)},
                       {fields::cache_length, integer(fields::cache_length)},
                       {fields::chunk_length, integer(fields::chunk_length)},
+                      {fields::insert_length, integer(fields::insert_length)},
                       {fields::micro_batches, integer(fields::micro_batches)},
                       {fields::dtype, one_of_names(names::dtypes)}});
 }

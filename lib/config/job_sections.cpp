@@ -140,6 +140,19 @@ void read_mesh(const ConfigValue& value, const Overrides& overrides, plan::Job& 
     }
 }
 
+/// What says how even stages are dealt out has no say where each stage has a number (Megatron-Core refuses it too).
+void refuse_beside_layers(const ObjectReader& reader, diag::Diagnostics& diagnostics) {
+    for (const auto& field : {fields::account_for_embedding, fields::account_for_loss, fields::remainder}) {
+        const ConfigValue* other = reader.find(field.name);
+        if (other != nullptr && (other->boolean() == nullptr || *other->boolean())) {
+            diagnostics.report(
+                "SP3005",
+                fmt::format("{} is for even stages, but pipeline.layers says how many layers each has", field.name),
+                other->pointer, "leave one of the two out");
+        }
+    }
+}
+
 void read_pipeline(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
     const ObjectReader reader(value, keys_of(fields::pipeline_fields), diagnostics);
     plan::Pipeline pipeline;
@@ -154,6 +167,7 @@ void read_pipeline(const ConfigValue& value, plan::Job& job, diag::Diagnostics& 
             report_type(*layers, "a list with the layers of each stage", diagnostics);
             return;
         }
+        refuse_beside_layers(reader, diagnostics);
         for (const ConfigValue& count : *layers->array()) {
             pipeline.layers.push_back(read_integer(count, 1, fields::most_stage_layers, diagnostics).value_or(1));
         }
@@ -267,6 +281,12 @@ void read_workload(const ConfigValue& value, plan::Job& job, diag::Diagnostics& 
     workload.sequence_length = integer(reader, fields::sequence_length).value_or(workload.sequence_length);
     workload.cache_length = integer(reader, fields::cache_length).value_or(workload.cache_length);
     workload.chunk_length = integer(reader, fields::chunk_length).value_or(workload.chunk_length);
+    const auto insert_length = integer(reader, fields::insert_length);
+    workload.insert_length = insert_length.value_or(workload.insert_length);
+    if (insert_length && workload.mode != model::Mode::insert) {
+        diagnostics.report("SP6002", fmt::format("insert_length is of mode insert, not {}", to_string(workload.mode)),
+                           "/workload/insert_length", "leave insert_length out, or set mode to \"insert\"");
+    }
     workload.micro_batches = integer(reader, fields::micro_batches).value_or(workload.micro_batches);
     workload.dtype = reader.choice<tensor::DType>("dtype", names::dtypes).value_or(workload.dtype);
 }

@@ -14,7 +14,7 @@ namespace shardplan::config {
 
 struct Overrides {
     std::optional<std::string> mesh = {};     ///< "dp=2,tp=4": replaces the mesh; a -1 without ranks keeps its devices
-    std::optional<std::string> mode = {};     ///< "prefill" or "decode"
+    std::optional<std::string> mode = {};     ///< "prefill", "decode" or "insert"
     std::vector<std::string> set = {};        ///< "key.path=value", value as JSON, otherwise taken as a string
     std::optional<std::int64_t> ranks = {};   ///< fills a -1 of the mesh when the job has no device count
     bool ranks_decide = false;                ///< `ranks` is the number of devices, whatever the job says

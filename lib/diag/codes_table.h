@@ -99,8 +99,14 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "Name the axis in a field of partition_axis, or give its devices to another axis.", ""},
     {"SP3005", Severity::error, "pipeline stages",
      "Layers cannot be dealt out along the pipeline axis: a stage would have none, or the numbers given do not add up to "
-     "the model's layers; or a field names the axis, which cuts no tensor. Stages may be unequal.",
+     "the model's layers or stand beside options for even stages; or a field names the axis, which cuts no tensor. "
+     "Stages may be unequal.",
      "Use fewer stages, or numbers that add up.", "Megatron-Core transformer_config, arguments (pipeline splits)"},
+    {"SP3006", Severity::note, "unequal pipeline stages",
+     "The layers, and what counts as one, are no multiple of the stages: some have one more, and all others wait for "
+     "them. Megatron-Core refuses it unless the stages are given.",
+     "Use a number of stages that divides the layers, or give pipeline.layers.",
+     "Megatron-Core arguments, transformer_block (num_layers % pipeline_model_parallel_size)"},
 
     // ---- partitioning ----
     {"SP4001", Severity::error, "duplicate axis",

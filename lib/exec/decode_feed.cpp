@@ -6,16 +6,19 @@
 
 namespace shardplan::exec {
 
-DecodeFeed::DecodeFeed(std::vector<std::int64_t> lengths, std::int64_t prompt, std::int64_t measured, bool generate)
-    : lengths_(std::move(lengths)), prompt_(prompt), measured_(measured), generate_(generate) {
-    const auto bad = [&](std::int64_t length) { return length < 1 || length > prompt; };
-    if (lengths_.empty() || measured < 1 || std::any_of(lengths_.begin(), lengths_.end(), bad)) {
+DecodeFeed::DecodeFeed(std::vector<std::int64_t> lengths, std::int64_t prompt, std::int64_t measured, bool generate,
+                       std::int64_t tokens)
+    : lengths_(std::move(lengths)), prompt_(prompt), measured_(measured), generate_(generate), tokens_(tokens) {
+    const auto bad = [&](std::int64_t length) { return length < (tokens > 1 ? 0 : 1) || length > prompt; };
+    if (lengths_.empty() || measured < 1 || tokens < 1 || (generate && tokens > 1) ||
+        std::any_of(lengths_.begin(), lengths_.end(), bad)) {
         throw std::invalid_argument("prompts have 1 ... sequence_length tokens");
     }
 }
 
 std::int64_t DecodeFeed::position(std::int64_t sequence, std::int64_t step) const {
-    return std::max<std::int64_t>(0, step - (prompt_ - lengths_[static_cast<std::size_t>(sequence)]));
+    const std::int64_t length = lengths_[static_cast<std::size_t>(sequence)];
+    return std::max<std::int64_t>(0, length + (step - (prompt_ + tokens_ - 1) / tokens_) * tokens_);
 }
 
 std::vector<std::int64_t> DecodeFeed::positions(std::int64_t step) const {
@@ -27,9 +30,12 @@ std::vector<std::int64_t> DecodeFeed::positions(std::int64_t step) const {
 }
 
 TokenBatch DecodeFeed::tokens(const TokenBatch& all, std::int64_t step) const {
-    TokenBatch result{all.batch, 1, {}};
+    TokenBatch result{all.batch, tokens_, {}};
     for (std::int64_t b = 0; b < all.batch; ++b) {
-        result.ids.push_back(all.at(b, position(b, step)));
+        const std::int64_t first = position(b, step);
+        for (std::int64_t t = first; t < first + tokens_; ++t) {
+            result.ids.push_back(all.at(b, t));
+        }
     }
     return result;
 }

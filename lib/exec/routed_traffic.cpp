@@ -102,10 +102,7 @@ bool RoutingLog::uses(int layer, std::int64_t b, std::int64_t position, std::int
     return false;
 }
 
-std::int64_t routed_bytes(const plan::Plan& plan, const RoutingLog& log, std::int64_t steps) {
-    const model::Workload& workload = plan.graph.workload;
-    const bool decode = workload.mode == model::Mode::decode;
-    const std::int64_t different = decode ? steps : workload.step_count();  // then the same positions again
+std::int64_t routed_bytes(const plan::Plan& plan, const RoutingLog& log, std::span<const std::int64_t> positions) {
     std::int64_t bytes = 0;
     for (const model::BlockUse& use : plan.sequence) {
         const plan::BlockPlan& block = plan.blocks[static_cast<std::size_t>(use.block)];
@@ -115,11 +112,10 @@ std::int64_t routed_bytes(const plan::Plan& plan, const RoutingLog& log, std::in
             }
             const Dispatched dispatched(plan, block, *step.compute, use.layer, log);
             std::int64_t rows = 0;
-            for (std::int64_t i = 0; i < different; ++i) {
-                rows += dispatched.leaving(i * workload.query_length());
+            for (const std::int64_t first : positions) {
+                rows += dispatched.leaving(first);
             }
-            const std::int64_t all = checked_mul(rows, dispatched.row_bytes());
-            bytes = checked_add(bytes, checked_mul(all, steps / different));
+            bytes = checked_add(bytes, checked_mul(rows, dispatched.row_bytes()));
         }
     }
     return bytes;

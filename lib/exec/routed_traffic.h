@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "plan/plan.h"
@@ -28,8 +29,8 @@ private:
     std::map<int, Layer> chosen_;
 };
 
-/// Wire bytes of all exchanges of rows (all_to_all_v), all ranks together, of `steps` steps: in prefill each of them
-/// has all positions, in chunks those of its chunk, in decode step i has position i.
-std::int64_t routed_bytes(const plan::Plan& plan, const RoutingLog& log, std::int64_t steps);
+/// Wire bytes of all exchanges of rows (all_to_all_v), all ranks together, of the steps whose first tokens stand at
+/// `positions`, in every sequence alike.
+std::int64_t routed_bytes(const plan::Plan& plan, const RoutingLog& log, std::span<const std::int64_t> positions);
 
 }  // namespace shardplan::exec

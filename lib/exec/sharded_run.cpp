@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <optional>
 
 #include "base/checked.h"
-#include "exec/decode_feed.h"
 #include "exec/greedy.h"
 
 namespace shardplan::exec {
@@ -19,16 +19,28 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-bool decodes(const plan::Plan& plan) {
-    return plan.graph.workload.mode == model::Mode::decode;
-}
-
 std::vector<std::int64_t> prompt_lengths(const plan::Plan& plan, const RunOptions& options) {
     const model::Workload& workload = plan.graph.workload;
     if (!options.prompt_lengths.empty()) {
         return options.prompt_lengths;
     }
     return std::vector<std::int64_t>(static_cast<std::size_t>(workload.total_batch()), workload.sequence_length);
+}
+
+DecodeFeed feed_of(const plan::Plan& plan, const RunOptions& options) {
+    const model::Workload& workload = plan.graph.workload;
+    return {prompt_lengths(plan, options), workload.sequence_length, measured_steps(plan, options), options.generate,
+            workload.query_length()};
+}
+
+std::vector<std::int64_t> step_positions(const plan::Plan& plan, const RunOptions& options, std::int64_t executed) {
+    const model::Workload& workload = plan.graph.workload;
+    const std::optional<DecodeFeed> feed = workload.continues() ? std::optional(feed_of(plan, options)) : std::nullopt;
+    std::vector<std::int64_t> positions;
+    for (std::int64_t i = 0; i < executed; ++i) {
+        positions.push_back(feed ? feed->position(0, i) : i % workload.step_count() * workload.query_length());
+    }
+    return positions;
 }
 
 ShardedRun::ShardedRun(const plan::Plan& plan, comm::World& world, const RunOptions& options)
@@ -48,7 +60,7 @@ FloatTensor ShardedRun::run(TokenBatch& tokens, const WeightSource& weights, Run
     report.load_seconds = seconds_since(start);
     report.kernels = kernels_->describe();
     report.measured_steps = measured_steps(plan_, options_);
-    FloatTensor logits = decodes(plan_) ? decode(tokens, report) : prefill(tokens, report);
+    FloatTensor logits = plan_.graph.workload.continues() ? decode(tokens, report) : prefill(tokens, report);
     collect(report);
     executor_.reset();
     return logits;
@@ -94,8 +106,8 @@ FloatTensor ShardedRun::prefill(const TokenBatch& tokens, RunReport& report) {
 }
 
 FloatTensor ShardedRun::decode(TokenBatch& tokens, RunReport& report) {
-    const DecodeFeed feed(prompt_lengths(plan_, options_), plan_.graph.workload.sequence_length, report.measured_steps,
-                          options_.generate);
+    const DecodeFeed feed = feed_of(plan_, options_);
+    const std::int64_t each = plan_.graph.workload.query_length();
     FloatTensor logits;
     for (std::int64_t i = 0; i < feed.steps(); ++i) {
         if (i == feed.first_measured()) {
@@ -107,7 +119,7 @@ FloatTensor ShardedRun::decode(TokenBatch& tokens, RunReport& report) {
             continue;
         }
         if (wants_logits()) {
-            add_logits(i - feed.first_measured(), report.measured_steps, logits);
+            add_logits((i - feed.first_measured()) * each, report.measured_steps * each, logits);
         }
         if (options_.generate) {
             const std::vector<std::int32_t> ids = greedy_tokens(world_, *executor_, tokens.batch);

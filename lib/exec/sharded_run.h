@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "exec/decode_feed.h"
 #include "exec/executor.h"
 #include "exec/logits.h"
 #include "exec/verify.h"
@@ -43,9 +44,13 @@ private:
     std::vector<std::string> parts_;  ///< of the logits of the last step, for each micro-batch
 };
 
-bool decodes(const plan::Plan& plan);
-
 /// The prompts of options, or of the workload, one length per sequence.
 std::vector<std::int64_t> prompt_lengths(const plan::Plan& plan, const RunOptions& options);
+
+/// What is fed to a plan whose step stands behind a cache.
+DecodeFeed feed_of(const plan::Plan& plan, const RunOptions& options);
+
+/// The position of the first token of each of `executed` steps, when all prompts are equally long.
+std::vector<std::int64_t> step_positions(const plan::Plan& plan, const RunOptions& options, std::int64_t executed);
 
 }  // namespace shardplan::exec

@@ -37,17 +37,18 @@ std::int64_t positions_in(const plan::Plan& plan) {
 std::vector<diag::Diagnostic> check_lengths(const plan::Plan& plan, const RunOptions& options) {
     const model::Workload& workload = plan.graph.workload;
     diag::Diagnostics problems;
-    const auto bad = [&](std::int64_t length) { return length < 1 || length > workload.sequence_length; };
+    const std::int64_t shortest = workload.query_length() > 1 ? 0 : 1;  // several tokens can begin a sequence
+    const auto bad = [&](std::int64_t length) { return length < shortest || length > workload.sequence_length; };
     const std::vector<std::int64_t>& lengths = options.prompt_lengths;
-    if (!lengths.empty() && !decodes(plan)) {
-        problems.report("SP7002", "prompts of different lengths need a job in decode mode");
+    if (!lengths.empty() && !workload.continues()) {
+        problems.report("SP7002", "prompts of different lengths need a job in decode or insert mode");
     } else if (!lengths.empty() && std::ssize(lengths) != workload.total_batch()) {
         problems.report("SP7002", fmt::format("{} prompt lengths for {} sequences (workload.batch_size)",
                                               lengths.size(), workload.total_batch()));
     }
     if (const auto found = std::find_if(lengths.begin(), lengths.end(), bad); found != lengths.end()) {
-        problems.report("SP7002", fmt::format("a prompt of {} tokens: lengths are 1 ... sequence_length {}", *found,
-                                              workload.sequence_length));
+        problems.report("SP7002", fmt::format("a prompt of {} tokens: lengths are {} ... sequence_length {}", *found,
+                                              shortest, workload.sequence_length));
     }
     if (options.generate && measured_steps(plan, options) < options.steps) {
         problems.report(
@@ -97,14 +98,14 @@ FloatTensor reference_logits(const plan::Plan& plan, const plan::Plan& reference
     executor.watch_routing([&](int layer, const tensor::ConstView& weights) { routing.add(layer, weights); });
     executor.run(tokens, 0);
     const FloatTensor logits = gather_logits(*world, reference, executor);
-    if (!decodes(plan)) {
+    if (!plan.graph.workload.continues()) {
         return logits;
     }
     std::vector<std::int64_t> first = prompt_lengths(plan, options);
     for (std::int64_t& position : first) {
         position -= options.generate ? 1 : 0;
     }
-    return tokens_of(logits, first, steps);
+    return tokens_of(logits, first, steps * plan.graph.workload.query_length());
 }
 
 /// Generated ids that are not the most likely ones of `expected` [b, n, v].
@@ -128,7 +129,7 @@ void compare_routed(const plan::Plan& plan, const RunOptions& options, const Rou
                        plan.stages.size() == 1 && plan.graph.workload.micro_batches == 1;
     for (TrafficCount& row : report.traffic) {
         if (row.kind == mesh::CollectiveKind::all_to_all_v && known) {
-            row.routed_bytes = routed_bytes(plan, routing, report.executed_steps);
+            row.routed_bytes = routed_bytes(plan, routing, step_positions(plan, options, report.executed_steps));
         }
     }
 }
@@ -162,19 +163,20 @@ bool counts_agree(const RunReport& report) {
 
 std::int64_t measured_steps(const plan::Plan& plan, const RunOptions& options) {
     const std::int64_t wanted = std::max<std::int64_t>(options.steps, 1);
-    if (!decodes(plan)) {
+    if (!plan.graph.workload.continues()) {
         return base::checked_mul(wanted, plan.graph.workload.step_count());
     }
     const std::int64_t fed = plan.graph.workload.sequence_length - (options.generate ? 1 : 0);
-    return std::min(wanted, positions_in(plan) - fed);
+    return std::min(wanted, (positions_in(plan) - fed) / plan.graph.workload.query_length());
 }
 
 std::int64_t tokens_needed(const plan::Plan& plan, const RunOptions& options) {
     const std::int64_t prompt = plan.graph.workload.sequence_length;
-    if (!decodes(plan)) {
+    if (!plan.graph.workload.continues()) {
         return prompt;
     }
-    return base::checked_add(prompt - (options.generate ? 1 : 0), measured_steps(plan, options));
+    const std::int64_t measured = base::checked_mul(measured_steps(plan, options), plan.graph.workload.query_length());
+    return base::checked_add(prompt - (options.generate ? 1 : 0), measured);
 }
 
 std::int64_t tokens_given(const plan::Plan& plan, const RunOptions& options) {

@@ -26,11 +26,12 @@ struct RunOptions {
     std::optional<tensor::Checkpoint> checkpoint;  ///< instead of seeded weights
     std::optional<TokenBatch> tokens;              ///< instead of seeded ids: tokens_needed(plan, options) per sequence
     std::int64_t steps =
-        4;  ///< decode: measured steps after the prompt, limited by the cache; prefill: runs, each of all chunks
+        4;  ///< decode, insert: steps after the prompt, limited by the cache; prefill: runs, each of all chunks
     /// Decode only: feed back the most likely token instead of given ones; steps = tokens to generate, of which the
     /// first follows from the prompt's last. Tokens are then only those of the prompts.
     bool generate = false;
-    std::vector<std::int64_t> prompt_lengths;  ///< decode: of each sequence; empty = sequence_length for all
+    /// decode, insert: of each sequence; empty = sequence_length for all.
+    std::vector<std::int64_t> prompt_lengths;
     bool verify = true;
     std::string save_weights;  ///< directory; empty = no
     std::string logits_file;   ///< empty = no
@@ -65,21 +66,21 @@ struct RunReport {
 /// room for after the prompt.
 std::int64_t measured_steps(const plan::Plan& plan, const RunOptions& options);
 
-/// Tokens that are fed per sequence: the prompt's, in decode also those of the measured steps. The sequence_length
-/// that the reference plan needs.
+/// Tokens that are fed per sequence: the prompt's, in decode and insert also those of the measured steps. The
+/// sequence_length that the reference plan needs.
 std::int64_t tokens_needed(const plan::Plan& plan, const RunOptions& options);
 
 /// Tokens per sequence that options.tokens must give: without those that will be generated.
 std::int64_t tokens_given(const plan::Plan& plan, const RunOptions& options);
 
-/// Prefill: the plan is run on the tokens and all logits are compared. Decode: the prompt (sequence_length tokens) is
-/// fed token by token through the same plan, then the measured steps; every measured step's logits are compared with
-/// the unsharded model's at that position. Generating, its most likely tokens there must be the generated ones (f32;
-/// in bf16 near ties may fall otherwise, which is counted): with equal tokens before, they are what the unsharded
-/// model generates itself.
-/// `reference`: the same model as prefill of tokens_needed() tokens without cache on a mesh of one device; only used
-/// on rank 0 when options.verify. Collective. Throws where ranks hold different plans or the world has another size
-/// than the mesh; exceptions on a single rank pass through, the caller must end the others.
+/// Prefill: the plan is run on the tokens and all logits are compared. Decode and insert: the prompt
+/// (sequence_length tokens) is fed through the same plan, then the measured steps; every measured step's logits are
+/// compared with the unsharded model's at these positions. Generating, its most likely tokens there must be the
+/// generated ones (f32; in bf16 near ties may fall otherwise, which is counted): with equal tokens before, they are
+/// what the unsharded model generates itself. `reference`: the same model as prefill of tokens_needed() tokens without
+/// cache on a mesh of one device; only used on rank 0 when options.verify. Collective. Throws where ranks hold
+/// different plans or the world has another size than the mesh; exceptions on a single rank pass through, the caller
+/// must end the others.
 RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, comm::World& world,
                          const RunOptions& options);
 

@@ -177,7 +177,7 @@ Graph build_graph(const ModelSpec& model, const Workload& workload, bool absorb)
     Graph graph;
     graph.model = model;
     graph.workload = workload;
-    const std::int64_t positions = base::checked_add(workload.sequence_length, workload.mode == Mode::decode ? 1 : 0);
+    const std::int64_t positions = workload.positions();
     graph.model.attention.rope = rope_for_positions(model.attention.rope, positions);
     graph.model.attention.local_rope = rope_for_positions(model.attention.local_rope, positions);
     graph.blocks.push_back(build_embedding(graph.model, graph.workload, graph.parameters));

@@ -8,7 +8,7 @@ AttentionSpecs attention_specs(const PartitionAxis& partition_axis, Phase phase,
                                bool bias_dim_eql) {
     const auto axes = [&](Semantic semantic, Phase in) { return partition_axis.resolve(semantic, in).axes; };
     const bool head_first = layout == AttentionLayout::bhsd;
-    const bool generation = phase == Phase::decode || phase == Phase::insert;
+    const bool generation = is_generation(phase);
     const auto activation = [&](Semantic length, Semantic heads, Semantic dim) {
         PartitionSpec spec{{axes(Semantic::batch, phase), axes(length, phase), axes(heads, phase), axes(dim, phase)}};
         if (head_first) {

@@ -153,10 +153,6 @@ constexpr FieldPair current_map[] = {
     {Semantic::weight_storage, "weight_storage_axis", ""},
 };
 
-bool is_generation(Phase phase) {
-    return phase == Phase::decode || phase == Phase::insert;
-}
-
 std::span<const Default> defaults(Compat compat) {
     return compat == Compat::seed ? std::span<const Default>(seed_defaults)
                                   : std::span<const Default>(current_defaults);

@@ -24,6 +24,11 @@ enum class Compat : std::uint8_t { seed, current };
 /// Decode iff the query length is 1 (seed); insert behaves as decode (current).
 enum class Phase : std::uint8_t { train, prefill, decode, insert };
 
+/// The phases of the generation_* (seed) and decode_* (current) fields.
+constexpr bool is_generation(Phase phase) {
+    return phase == Phase::decode || phase == Phase::insert;
+}
+
 /// What a dimension means; names as in eformer (1b.2).
 enum class Semantic : std::uint8_t {
     batch,

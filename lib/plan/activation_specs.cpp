@@ -64,19 +64,27 @@ ActivationSpecs::ActivationSpecs(const Job& job, const RefinedMesh& mesh, const 
       mesh_(mesh),
       token_parallel_(token_parallel),
       placer_(placer),
-      phase_(job.workload.mode == model::Mode::prefill ? Phase::prefill : Phase::decode) {}
+      generation_(partition::is_generation(phase_of(job))),
+      phase_(phase_of(job)) {}
 
 DimRequest ActivationSpecs::request(Semantic semantic, const char* dimension, std::int64_t units) const {
     return {job_.partition_axis.resolve(semantic, phase_), dimension, units};
 }
 
-/// In decode every sequence dimension follows the query (1a.4: hidden states are P(B, gQ, E) there).
+/// In generation every sequence dimension follows the query (1a.4: hidden states are P(B, gQ, E) there).
 DimRequest ActivationSpecs::sequence(Semantic semantic, std::int64_t units) const {
-    return request(phase_ == Phase::decode ? Semantic::query_length : semantic, length_name(), units);
+    DimRequest dim = request(generation_ ? Semantic::query_length : semantic, length_name(), units);
+    if (one_token_each() && job_.options.compat == partition::Compat::current &&
+        placer_.size_of(placer_.existing_axes(dim.entry, "query")) > 1) {
+        // Where a decode field is None that of training counts; eformer then makes the entry fit the one token (1b.4).
+        dim.entry.axes.clear();
+        dim.entry.field += ", corrected to None for one token";
+    }
+    return dim;
 }
 
 void ActivationSpecs::add_token_parallel(std::vector<DimRequest>& dims) const {
-    partition::ResolvedEntry& tokens = dims[phase_ == Phase::decode ? 0 : 1].entry;
+    partition::ResolvedEntry& tokens = dims[one_token_each() ? 0 : 1].entry;
     for (const std::string& axis : token_parallel_) {
         for (DimRequest& dim : dims) {
             std::erase(dim.entry.axes, axis);
@@ -127,8 +135,7 @@ std::vector<DimRequest> ActivationSpecs::requests(TensorRole role, const tensor:
         }
         case TensorRole::key:
         case TensorRole::key_flat: {
-            const DimRequest rows =
-                phase_ == Phase::decode ? none : request(Semantic::kv_length, length_name(), shape[1]);
+            const DimRequest rows = generation_ ? none : request(Semantic::kv_length, length_name(), shape[1]);
             std::vector<DimRequest> dims = {batch, rows, request(Semantic::kv_head, kv_heads_name, attention.kv_heads),
                                             request(Semantic::kv_head_dim, "head_dim", width(shape, attention))};
             dims.resize(shape.size());

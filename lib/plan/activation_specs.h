@@ -45,7 +45,13 @@ private:
     std::vector<DimRequest> cache_requests(model::TensorRole role, const tensor::Shape& shape) const;
     DimRequest request(partition::Semantic semantic, const char* dimension, std::int64_t units) const;
     const char* batch_name() const { return job_.workload.micro_batches > 1 ? "micro-batch size" : "batch_size"; }
-    const char* length_name() const { return job_.workload.chunked() ? "chunk_length" : "sequence_length"; }
+    const char* length_name() const {
+        return job_.workload.mode == model::Mode::insert ? "insert_length"
+               : job_.workload.chunked()                 ? "chunk_length"
+                                                         : "sequence_length";
+    }
+    /// Then tokens can be told apart by their sequence only.
+    bool one_token_each() const { return job_.workload.continues() && job_.workload.query_length() == 1; }
     DimRequest sequence(partition::Semantic semantic, std::int64_t units) const;
     void add_token_parallel(std::vector<DimRequest>& dims) const;
     Ask make(model::TensorRole role, const tensor::Shape& shape);
@@ -56,6 +62,7 @@ private:
     const RefinedMesh& mesh_;
     partition::SpecEntry token_parallel_;
     Placer& placer_;
+    bool generation_;
     partition::Phase phase_;
     std::map<std::pair<model::TensorRole, tensor::Shape>, Ask> asks_;
 };

@@ -19,10 +19,6 @@ using partition::Phase;
 using partition::Semantic;
 using partition::SpecEntry;
 
-Phase phase_of(const Job& job) {
-    return job.workload.mode == model::Mode::prefill ? Phase::prefill : Phase::decode;
-}
-
 backend::ProviderCompat provider_compat(const Job& job) {
     return job.options.compat == partition::Compat::seed ? backend::ProviderCompat::seed
                                                          : backend::ProviderCompat::current;
@@ -141,13 +137,15 @@ SpecEntry FrontEnd::axes_of(Semantic semantic, const char* tensor) {
 
 /// Whether the tokens of a step can be cut over the head axes as well, as the inference provider needs.
 bool FrontEnd::tokens_divisible(const SpecEntry& heads) {
-    const bool decode = plan_.job.workload.mode == model::Mode::decode;
-    SpecEntry axes = axes_of(decode ? Semantic::batch : Semantic::length, "hidden");
+    const model::Workload& workload = plan_.job.workload;
+    const bool one_each = workload.query_length() == 1 && workload.continues();
+    const Semantic length = partition::is_generation(phase_of(plan_.job)) ? Semantic::query_length : Semantic::length;
+    SpecEntry axes = axes_of(one_each ? Semantic::batch : length, "hidden");
     for (const std::string& name : heads) {
         std::erase(axes, name);
         axes.push_back(name);
     }
-    const std::int64_t tokens = decode ? plan_.job.workload.batch_size : plan_.job.workload.query_length();
+    const std::int64_t tokens = one_each ? workload.batch_size : workload.query_length();
     return tokens % placer_.size_of(axes) == 0;
 }
 
@@ -231,9 +229,16 @@ void FrontEnd::place() {
 }
 
 void FrontEnd::note_unused_options() {
+    const model::Workload& workload = plan_.job.workload;
+    if (workload.mode == model::Mode::insert && phase_of(plan_.job) == Phase::prefill) {
+        plan_.notes.push_back(fmt::format(
+            "compat seed: {} tokens are written at once and have the fields of prefill, as the generation fields hold "
+            "for one token only; compat current has decode fields for an insert",
+            workload.query_length()));
+    }
     const Options& options = plan_.job.options;
     const bool set = options.cp_comm_type != CpCommType::automatic || options.context_parallel_load_balance;
-    if (set && phase_of(plan_.job) == Phase::decode) {
+    if (set && workload.continues()) {
         plan_.notes.emplace_back("cp_comm_type and context_parallel_load_balance concern prefill only");
     }
 }

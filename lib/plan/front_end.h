@@ -52,7 +52,4 @@ private:
 
 backend::ProviderCompat provider_compat(const Job& job);
 
-/// The phase of the job's step.
-partition::Phase phase_of(const Job& job);
-
 }  // namespace shardplan::plan

@@ -79,4 +79,8 @@ struct Job {
     Options options;
 };
 
+/// Whose fields hold in the job's step. As upstream an insert of several tokens has the generation fields in `current`
+/// only; in `seed` they hold iff the query length is 1.
+partition::Phase phase_of(const Job& job);
+
 }  // namespace shardplan::plan

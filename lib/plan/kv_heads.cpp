@@ -54,8 +54,8 @@ std::map<std::string, std::vector<std::int64_t>> kv_head_splits(const Job& job, 
     const std::int64_t kv_heads = job.model.attention.kv_heads;
     const std::int64_t heads = job.model.attention.heads;
     std::vector<Phase> phases = {Phase::train};
-    if (job.workload.mode == model::Mode::decode) {
-        phases.push_back(Phase::decode);
+    if (partition::is_generation(phase_of(job))) {
+        phases.push_back(phase_of(job));
     }
     std::set<partition::SpecEntry> refused;
     for (const Phase phase : phases) {

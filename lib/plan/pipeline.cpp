@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "partition/partition_axis.h"
+#include "plan/placement.h"
 
 namespace shardplan::plan {
 namespace {
@@ -47,10 +48,15 @@ std::optional<std::vector<std::int64_t>> given_layers(const Job& job, std::int64
     return std::nullopt;
 }
 
+/// The layers and what counts as one.
+std::int64_t counted_layers(const Pipeline& pipeline, std::int64_t layers) {
+    return layers + (pipeline.account_for_embedding ? 1 : 0) + (pipeline.account_for_loss ? 1 : 0);
+}
+
 std::vector<std::int64_t> even_layers(const Pipeline& pipeline, std::int64_t layers, std::int64_t stages) {
     const std::int64_t first = pipeline.account_for_embedding ? 1 : 0;
     const std::int64_t last = pipeline.account_for_loss ? 1 : 0;
-    const std::int64_t total = layers + first + last;
+    const std::int64_t total = counted_layers(pipeline, layers);
     std::vector<std::int64_t> counts(static_cast<std::size_t>(stages), total / stages);
     for (std::int64_t i = 0; i < total % stages; ++i) {
         counts[static_cast<std::size_t>(pipeline.remainder_last ? stages - 1 - i : i)] += 1;
@@ -58,6 +64,20 @@ std::vector<std::int64_t> even_layers(const Pipeline& pipeline, std::int64_t lay
     counts.front() -= first;
     counts.back() -= last;
     return counts;
+}
+
+void note_unequal(const Pipeline& pipeline, const std::string& axis, std::int64_t layers, std::int64_t stages,
+                  diag::Diagnostics& diagnostics) {
+    const std::int64_t total = counted_layers(pipeline, layers);
+    if (const std::int64_t longer = total % stages; longer != 0) {
+        diagnostics.report("SP3006",
+                           fmt::format("{}{} are no multiple of the {} stages of {}: the {} {} one more", total,
+                                       total == layers ? " layers" : " layers (embedding and head counted as stated)",
+                                       stages, axis, pipeline.remainder_last ? "last" : "first",
+                                       longer == 1 ? "has" : fmt::format("{} have", longer)),
+                           "/mesh/axes/" + diag::escape_pointer(axis),
+                           fmt::format("sizes of {} without a remainder: {}", axis, divisors_text(total)));
+    }
 }
 
 const BlockPlan& block_of(const Plan& plan, int use) {
@@ -110,12 +130,13 @@ std::optional<std::vector<std::int64_t>> stage_layers(const Job& job, std::int64
         return given_layers(job, stages, diagnostics);
     }
     const std::int64_t layers = job.model.layer_count();
+    const Pipeline pipeline = job.pipeline.value_or(Pipeline{});
+    const std::string axis = pipeline_axis(job).value_or(default_axis);
     std::vector<std::int64_t> counts;
     if (stages <= layers) {
-        counts = even_layers(job.pipeline.value_or(Pipeline{}), layers, stages);
+        counts = even_layers(pipeline, layers, stages);
     }
     if (counts.empty() || *std::min_element(counts.begin(), counts.end()) < 1) {
-        const std::string axis = pipeline_axis(job).value_or(default_axis);
         diagnostics.report(
             "SP3005", fmt::format("{} layers over {} pipeline stages leave a stage without a layer", layers, stages),
             "/mesh/axes/" + diag::escape_pointer(axis),
@@ -123,6 +144,7 @@ std::optional<std::vector<std::int64_t>> stage_layers(const Job& job, std::int64
                             : "embedding and head count as layers here: use fewer stages, or give pipeline.layers");
         return std::nullopt;
     }
+    note_unequal(pipeline, axis, layers, stages, diagnostics);
     return counts;
 }
 

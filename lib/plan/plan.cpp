@@ -31,6 +31,21 @@ std::string_view to_string(CpCommType type) {
     return "auto";
 }
 
+partition::Phase phase_of(const Job& job) {
+    using partition::Phase;
+    switch (job.workload.mode) {
+        case model::Mode::decode: return Phase::decode;
+        case model::Mode::insert: {
+            const bool one_token = job.workload.query_length() == 1;
+            return job.options.compat == partition::Compat::current ? Phase::insert
+                   : one_token                                      ? Phase::decode
+                                                                    : Phase::prefill;
+        }
+        case model::Mode::prefill: break;
+    }
+    return Phase::prefill;
+}
+
 std::vector<ValueId> defined_values(const Step& step) {
     if (step.collective) {
         const bool in_place = step.collective->input == step.collective->output;

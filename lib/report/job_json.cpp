@@ -146,6 +146,7 @@ void write_workload(JsonWriter& json, const model::Workload& workload) {
         json.field("sequence_length", workload.sequence_length);
         json.field("cache_length", workload.cache_slots());
         json.field("chunk_length", workload.chunk_length);
+        json.field("insert_length", workload.mode == model::Mode::insert ? workload.insert_length : 0);
         json.field("dtype", tensor::to_string(workload.dtype));
     });
 }
@@ -153,7 +154,7 @@ void write_workload(JsonWriter& json, const model::Workload& workload) {
 /// What each meaning of a dimension is cut over: where tensors are stored, and in the workload's phase.
 void write_axes(JsonWriter& json, const plan::Job& job) {
     using partition::Phase;
-    const Phase phase = job.workload.mode == model::Mode::decode ? Phase::decode : Phase::prefill;
+    const Phase phase = plan::phase_of(job);
     json.array("axes", semantics, [&](partition::Semantic semantic) {
         const partition::ResolvedEntry stored = job.partition_axis.resolve(semantic, Phase::train);
         const partition::ResolvedEntry step = job.partition_axis.resolve(semantic, phase);

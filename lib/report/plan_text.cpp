@@ -57,15 +57,16 @@ std::string model_text(const plan::Plan& plan) {
 std::string workload_text(const model::Workload& workload) {
     const std::string cache =
         workload.cache_slots() == 0 ? "no cache" : fmt::format("cache of {} positions", workload.cache_slots());
-    const bool decode = workload.mode == model::Mode::decode;
     return fmt::format("{}: {} sequence{}, {} {} each, {}, {}", to_string(workload.mode), workload.total_batch(),
                        workload.total_batch() == 1   ? ""
                        : workload.micro_batches == 1 ? "s"
                                                      : fmt::format("s in {} micro-batches", workload.micro_batches),
                        workload.sequence_length,
                        workload.chunked() ? fmt::format("tokens, in chunks of {}", workload.chunk_length)
-                       : decode           ? "tokens behind one new token"
-                                          : "tokens",
+                       : workload.mode == model::Mode::insert
+                           ? fmt::format("tokens in the cache, {} written behind them", workload.insert_length)
+                       : workload.continues() ? "tokens behind one new token"
+                                              : "tokens",
                        cache, tensor::to_string(workload.dtype));
 }
 

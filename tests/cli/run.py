@@ -60,7 +60,22 @@ class Run(CommandTest):
         self.assertExit(self.run_job(self.job, "--mode", "decode", "--prompt-lengths", "3,8", *two), 0)
         self.assertExit(self.run_job(self.job, "--prompt-lengths", "8"), 1)
         self.assertExit(self.run_job(self.job, "--generate", "3", "--prompt-lengths", "3,"), 2)
+        self.assertExit(self.run_job(self.job, "--generate", "3", "--prompt-lengths", "3,0", *two), 1)
         self.assertExit(self.run_job(self.job, "--generate", "3", "--prompt-lengths", "1000"), 1)
+
+    def test_insert(self):
+        insert = {**TWO_RANKS, "workload": {"mode": "insert", "batch_size": 2, "sequence_length": 6,
+                                            "insert_length": 4, "cache_length": 16, "dtype": "f32"}}
+        for dialect in ("seed", "current"):
+            job = self.write("insert.json", json.dumps({**insert, "options": {"compat": dialect}}))
+            result = self.run_job(job, "--steps", "2", "--prompt-lengths", "6,0", "--format", "json")
+            self.assertExit(result, 0)
+            self.assertTrue(json.loads(result.out)["verify"]["passed"])
+            self.assertIn("6 tokens in the cache, 4 written behind them each", shardplan("plan", job).out)
+        self.assertExit(self.run_job(job, "--steps", "3"), 2)
+        self.assertIn("workload.cache_length of 18", self.run_job(job, "--steps", "3").err)
+        self.assertExit(self.run_job(job, "--prompt-lengths", "7,6"), 1)
+        self.assertIn("SP6002", self.run_job(job, "--mode", "decode").err)  # insert_length is of mode insert
 
     def test_under_mpirun(self):
         result = mpirun(2, "run", self.job, "--steps", "1", env=ROOT_ALLOWED)

@@ -96,6 +96,7 @@ const std::vector<Row> good = {
     {"/backend", R"({"provider": "inference"})"},
     {"/workload", "{}"},
     {"/workload", R"({"mode": "decode", "batch_size": 4, "sequence_length": 9, "cache_length": 0, "dtype": "bf16"})"},
+    {"/workload", R"({"mode": "insert", "batch_size": 4, "sequence_length": 9, "insert_length": 8})"},
     {"/workload/dtype", "\"torch.float32\""},
     {"/options", R"({"indivisible": "drop", "kv_heads": "split", "compat": "seed"})"},
     {"/options", R"({"indivisible": "pad", "padded_vocab_size": 512})"},

@@ -53,6 +53,42 @@ TEST_CASE("a generated token is fed behind its sequence; the last one is not fed
     CHECK(all.ids == std::vector<std::int32_t>{10, 11, 12, 13, 20, 21, 22, 0});
 }
 
+TEST_CASE("several tokens at once: steps are counted backwards from the end of the prompt") {
+    const DecodeFeed feed({5, 2, 0}, 5, 2, false, 4);
+    CHECK(feed.first_measured() == 2);
+    CHECK(feed.steps() == 4);
+    const std::vector<std::vector<std::int64_t>> positions = {{0, 0, 0}, {1, 0, 0}, {5, 2, 0}, {9, 6, 4}};
+    for (std::int64_t step = 0; step < feed.steps(); ++step) {
+        CHECK(feed.positions(step) == positions[static_cast<std::size_t>(step)]);
+    }
+    exec::TokenBatch all{3, 13, {}};
+    for (std::int32_t i = 0; i < 39; ++i) {
+        all.ids.push_back(i);
+    }
+    CHECK(feed.tokens(all, 2).ids == std::vector<std::int32_t>{5, 6, 7, 8, 15, 16, 17, 18, 26, 27, 28, 29});
+    CHECK_THROWS_AS(DecodeFeed({3}, 3, 1, true, 2), std::invalid_argument);
+}
+
+TEST_CASE("inserted tokens see what their own sequence holds, however much that is") {
+    for (const char* family : {"llama", "gpt2", "bloom", "gemma2", "mixtral", "llama4", "deepseek_v2"}) {
+        CAPTURE(family);
+        plan::Job job = test::job_of(test::tiny_model(family), decode_of(9, 32));
+        job.workload.mode = model::Mode::insert;
+        job.workload.insert_length = 4;
+        exec::RunOptions options;
+        options.poison = true;
+        options.steps = 3;
+        for (const std::vector<std::int64_t>& lengths : {std::vector<std::int64_t>{}, {9, 0}, {3, 8}}) {
+            options.prompt_lengths = lengths;
+            const exec::RunReport report = run(job, options);
+            CHECK(report.passed);
+            CHECK(report.comparison.compared == 2 * 3 * 4 * 64);
+        }
+        options.prompt_lengths = {10, 0};
+        CHECK(run(job, options).problems.size() == 1);
+    }
+}
+
 TEST_CASE("prompts that are empty or too long have no feed") {
     CHECK_THROWS_AS(DecodeFeed({0}, 3, 1, false), std::invalid_argument);
     CHECK_THROWS_AS(DecodeFeed({4}, 3, 1, false), std::invalid_argument);

@@ -10,6 +10,7 @@
 
 #include "config/document.h"
 #include "config/model_file.h"
+#include "exec/expert_models.h"
 #include "plan/plan.h"
 
 namespace shardplan::test {
@@ -206,6 +207,14 @@ inline model::ModelSpec tiny_model(const std::string& family) {
     }
     if (family == "deepseek_v3 with biases") {
         return tiny_deepseek_v3("true");
+    }
+    for (const auto& [name, config] : expert_configs) {
+        if (name == family) {
+            return model_of(fmt::format("{}{}", config, expert_sizes));
+        }
+    }
+    if (family != "llama") {
+        throw std::invalid_argument(fmt::format("no tiny model '{}'", family));
     }
     return tiny_llama();
 }

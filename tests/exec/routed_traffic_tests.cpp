@@ -41,27 +41,31 @@ exec::RoutingLog log_of(std::int64_t tokens, const std::vector<std::vector<std::
 constexpr std::int64_t row_bytes = 32 * 4 + 4 * 4 + 32 * 4;
 constexpr std::int64_t layers = 2;
 
+std::vector<std::int64_t> positions(std::initializer_list<std::int64_t> first) {
+    return first;
+}
+
 }  // namespace
 
 TEST_CASE("only tokens with an expert on the other rank travel, once") {
     const plan::Plan plan = plan_on_two_ranks(model::Mode::prefill, 2);
     // Of sequence 0 (rank 0) the second token leaves, of sequence 1 both do.
     const exec::RoutingLog log = log_of(2, {{0, 3}, {4, 7}, {3, 4}, {0, 1}});
-    CHECK(exec::routed_bytes(plan, log, 1) == layers * 3 * row_bytes);
-    CHECK(exec::routed_bytes(plan, log, 5) == layers * 3 * row_bytes * 5);
-    CHECK(exec::routed_bytes(plan, log_of(2, {{0, 1}, {2, 3}, {4, 5}, {6, 7}}), 1) == 0);
+    CHECK(exec::routed_bytes(plan, log, positions({0})) == layers * 3 * row_bytes);
+    CHECK(exec::routed_bytes(plan, log, positions({0, 0, 0, 0, 0})) == layers * 3 * row_bytes * 5);
+    CHECK(exec::routed_bytes(plan, log_of(2, {{0, 1}, {2, 3}, {4, 5}, {6, 7}}), positions({0})) == 0);
 }
 
-TEST_CASE("step i of a decode run has position i") {
+TEST_CASE("a step of one token has those of its position") {
     const plan::Plan plan = plan_on_two_ranks(model::Mode::decode, 2);
     const exec::RoutingLog log = log_of(3, {{4, 5}, {0, 1}, {0, 4}, {4, 5}, {4, 5}, {4, 6}});
-    CHECK(exec::routed_bytes(plan, log, 1) == layers * 1 * row_bytes);
-    CHECK(exec::routed_bytes(plan, log, 2) == layers * 1 * row_bytes);
-    CHECK(exec::routed_bytes(plan, log, 3) == layers * 2 * row_bytes);
+    CHECK(exec::routed_bytes(plan, log, positions({0})) == layers * 1 * row_bytes);
+    CHECK(exec::routed_bytes(plan, log, positions({0, 1})) == layers * 1 * row_bytes);
+    CHECK(exec::routed_bytes(plan, log, positions({0, 1, 2})) == layers * 2 * row_bytes);
 }
 
 TEST_CASE("a layer whose routing is not known is an error") {
     const plan::Plan plan = plan_on_two_ranks(model::Mode::prefill, 2);
     CHECK(exec::RoutingLog().empty());
-    CHECK_THROWS_AS(exec::routed_bytes(plan, exec::RoutingLog(), 1), std::logic_error);
+    CHECK_THROWS_AS(exec::routed_bytes(plan, exec::RoutingLog(), positions({0})), std::logic_error);
 }

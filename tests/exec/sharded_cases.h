@@ -29,14 +29,18 @@ struct ShardedCase {
     std::int64_t batch = 8;
     std::int64_t tokens = 8;
     std::int64_t chunk = 0;
-    bool pad = false;  ///< a vocabulary of odd size, padded
+    std::int64_t insert = 0;  ///< in mode insert
+    bool pad = false;         ///< a vocabulary of odd size, padded
     std::int64_t cache = 0;
     plan::CpCommType cp_comm_type = plan::CpCommType::automatic;
     bool zigzag = false;
+    bool current_fields = false;  ///< PartitionAxis and provider of the dialect current
 
     std::string name() const {
         std::string text =
             fmt::format("{} on {}, {} {}", model, mesh, model::to_string(mode), tensor::to_string(dtype));
+        text += insert > 0 ? fmt::format(" of {}", insert) : "";
+        text += current_fields ? " (current)" : "";
         text += chunk > 0 ? fmt::format(" in chunks of {}", chunk) : "";
         text += pad ? ", padded" : "";
         for (const auto& [field, entry] : axes) {
@@ -154,6 +158,58 @@ inline void add_expert_family_cases(std::vector<ShardedCase>& cases) {
     }
 }
 
+/// The other families of experts; tokens sent to their experts where an axis of the experts cuts them.
+inline void add_further_expert_cases(std::vector<ShardedCase>& cases) {
+    for (const char* mesh : {"dp=2", "tp=2", "sp=2", "ep=2", "fsdp=2", "ep=2,tp=2", "sp=2,tp=2", "tp=4", "ep=2,sp=2",
+                             "fsdp=2,ep=2,tp=2", "tp=8"}) {
+        for (const char* model :
+             {"minimax_m2", "phimoe", "qwen3_moe", "olmoe", "granitemoeshared", "moonlight", "kimi_k2"}) {
+            for (const auto mode : {model::Mode::prefill, model::Mode::decode}) {
+                cases.push_back({model, mesh, mode});
+                if (std::string_view(mesh).starts_with("ep=2")) {
+                    ShardedCase sent{model, mesh, mode};
+                    sent.axes = {{"batch_axis", {"ep"}}};
+                    sent.dispatcher = plan::TokenDispatcher::all_to_all;
+                    sent.kernels = kernels::KernelSet::onednn;
+                    cases.push_back(sent);
+                }
+            }
+        }
+    }
+}
+
+/// Several tokens written behind a cache: with eformer's decode fields, which fall back to those of training, and with
+/// fields of their own; in the seed's dialect with those of prefill.
+inline void add_insert_cases(std::vector<ShardedCase>& cases) {
+    using Axes = std::vector<std::pair<std::string, partition::SpecEntry>>;
+    const Axes own = {{"decode_batch_axis", {"dp"}},
+                      {"decode_head_axis", {"sp"}},
+                      {"decode_kv_head_axis", {"sp"}},
+                      {"decode_query_sequence_axis", {"fsdp"}},
+                      {"decode_key_sequence_axis", {"tp"}}};
+    for (const char* mesh : {"dp=2", "fsdp=2", "tp=2", "sp=2", "ep=2", "sp=3", "sp=2,tp=2", "fsdp=2,tp=2", "tp=4",
+                             "sp=4", "dp=1,fsdp=2,sp=2,tp=1", "fsdp=2,sp=2,tp=2", "dp=1,sp=2,fsdp=2,tp=2", "tp=8"}) {
+        for (const char* model : {"llama", "gpt2", "gemma2", "bloom", "falcon", "mixtral", "llama4", "deepseek_v3"}) {
+            ShardedCase c{model, mesh, model::Mode::insert};
+            c.insert = std::string_view(mesh) == "sp=3" ? 6 : 4;
+            c.axes = c.insert == 6 ? Axes{{"weight_storage_axis", {}}} : Axes{};
+            c.tokens = 7;
+            c.kernels = cases.size() % 2 == 0 ? kernels::KernelSet::onednn : kernels::KernelSet::reference;
+            cases.push_back(c);
+            c.current_fields = true;
+            cases.push_back(c);
+            if (std::string_view(mesh).starts_with("dp=1")) {
+                c.axes = own;
+                cases.push_back(c);
+                c.mode = model::Mode::decode;
+                c.insert = 0;
+                c.axes.erase(c.axes.begin() + 3);  // one token is cut over nothing
+                cases.push_back(c);
+            }
+        }
+    }
+}
+
 /// Latent attention: every provider has a decode step of its own. In f32 only, because of the experts.
 inline void add_latent_cases(std::vector<ShardedCase>& cases) {
     using backend::ProviderChoice;
@@ -240,6 +296,8 @@ inline std::vector<ShardedCase> sharded_cases() {
     add_chunk_and_padding_cases(cases);
     add_dispatch_cases(cases);
     add_expert_family_cases(cases);
+    add_further_expert_cases(cases);
+    add_insert_cases(cases);
     add_latent_cases(cases);
     add_sequence_cases(cases);
     return cases;

@@ -26,6 +26,7 @@ plan::Job job_of(const test::ShardedCase& c) {
     workload.cache_length = c.cache;
     workload.dtype = c.dtype;
     workload.chunk_length = c.chunk;
+    workload.insert_length = c.insert > 0 ? c.insert : workload.insert_length;
     model::ModelSpec model = test::tiny_model(c.model);
     model.vocab -= c.pad ? 3 : 0;
     plan::Job job = test::job_of(std::move(model), workload, c.mesh);
@@ -35,6 +36,10 @@ plan::Job job_of(const test::ShardedCase& c) {
     job.dispatcher = c.dispatcher;
     job.experts.use_grouped_gemm = c.grouped;
     job.options.compat = c.compat;
+    if (c.current_fields) {
+        job.options.compat = partition::Compat::current;
+        job.partition_axis = partition::PartitionAxis(partition::Compat::current);
+    }
     job.options.cp_comm_type = c.cp_comm_type;
     job.options.context_parallel_load_balance = c.zigzag;
     for (const auto& [field, axes] : c.axes) {

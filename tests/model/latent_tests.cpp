@@ -157,30 +157,6 @@ TEST_CASE("both decode steps have the same parameters") {
     }
 }
 
-std::string text_of(const OpRule& rule) {
-    const auto dims = [&](const std::vector<DimFactor>& operand) {
-        std::string text;
-        for (const DimFactor& dim : operand) {
-            text +=
-                std::string(rule.factors[static_cast<std::size_t>(dim.factor)].name) + (dim.shared_prefix ? "'" : "");
-        }
-        return text;
-    };
-    std::string text;
-    for (const auto& input : rule.inputs) {
-        text += (text.empty() ? "" : ",") + dims(input);
-    }
-    text += "->" + dims(rule.output) + " sums:";
-    for (const Factor& factor : rule.factors) {
-        text += factor.kind == FactorKind::contracting ? std::string(factor.name) : "";
-    }
-    text += " whole:";
-    for (const Factor& factor : rule.factors) {
-        text += factor.kind == FactorKind::whole ? std::string(factor.name) : "";
-    }
-    return text;
-}
-
 TEST_CASE("factors of the ops of latent attention") {
     const ModelSpec model = small_model(small);
     const Graph prefill = build_graph(model, Workload{});

@@ -7,6 +7,7 @@
 
 #include "model/graph.h"
 #include "model/json_config.h"
+#include "model/op_rule.h"
 
 namespace shardplan::model {
 
@@ -58,6 +59,32 @@ inline const Op& op_of(const Block& block, const std::string& name) {
         }
     }
     throw std::runtime_error("no op " + name);
+}
+
+/// As an einsum, "bsi,oi->bso sums:i whole:": a dimension that takes only the leading part of its factor's axes has a
+/// prime.
+inline std::string text_of(const OpRule& rule) {
+    const auto dims = [&](const std::vector<DimFactor>& operand) {
+        std::string text;
+        for (const DimFactor& dim : operand) {
+            text +=
+                std::string(rule.factors[static_cast<std::size_t>(dim.factor)].name) + (dim.shared_prefix ? "'" : "");
+        }
+        return text;
+    };
+    std::string text;
+    for (const auto& input : rule.inputs) {
+        text += (text.empty() ? "" : ",") + dims(input);
+    }
+    text += "->" + dims(rule.output) + " sums:";
+    for (const Factor& factor : rule.factors) {
+        text += factor.kind == FactorKind::contracting ? std::string(factor.name) : "";
+    }
+    text += " whole:";
+    for (const Factor& factor : rule.factors) {
+        text += factor.kind == FactorKind::whole ? std::string(factor.name) : "";
+    }
+    return text;
 }
 
 }  // namespace shardplan::model

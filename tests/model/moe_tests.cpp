@@ -167,29 +167,6 @@ TEST_CASE("dense layers and layers with experts are blocks of their own") {
     CHECK(op_names(clipped.blocks[1], "q_proj").starts_with("q_norm q_clip q_split"));
 }
 
-std::string text_of(const OpRule& rule) {
-    const auto dims = [&](const std::vector<DimFactor>& operand) {
-        std::string text;
-        for (const DimFactor& dim : operand) {
-            text += rule.factors[static_cast<std::size_t>(dim.factor)].name;
-        }
-        return text;
-    };
-    std::string text;
-    for (const auto& input : rule.inputs) {
-        text += (text.empty() ? "" : ",") + dims(input);
-    }
-    text += "->" + dims(rule.output) + " sums:";
-    for (const Factor& factor : rule.factors) {
-        text += factor.kind == FactorKind::contracting ? std::string(factor.name) : "";
-    }
-    text += " whole:";
-    for (const Factor& factor : rule.factors) {
-        text += factor.kind == FactorKind::whole ? std::string(factor.name) : "";
-    }
-    return text;
-}
-
 TEST_CASE("factors of routing and experts") {
     const Graph graph = build_graph(small_model(qwen), Workload{});
     const Block& block = graph.blocks[2];
@@ -287,7 +264,7 @@ TEST_CASE("experts stored by columns, in turn and flat") {
     CHECK(text_of(rule_of(op_of(graph.blocks[2], "experts"), graph.blocks[2])) ==
           "bse,bsx,xef,xef,xfo,xf,xf,xo->bso sums:xf whole:e");
     CHECK(text_of(rule_of(op_of(graph.blocks[2], "attention"), graph.blocks[2])) ==
-          "bshd,bthd,bthv,h->bshv sums: whole:dv");
+          "bshd,bth'd,bth'v,h->bshv sums: whole:dv");
 }
 
 }  // namespace

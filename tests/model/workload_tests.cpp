@@ -7,6 +7,12 @@
 namespace shardplan::model {
 namespace {
 
+Workload inserted(std::int64_t behind, std::int64_t tokens, std::int64_t cache) {
+    Workload workload{Mode::insert, 1, behind, cache};
+    workload.insert_length = tokens;
+    return workload;
+}
+
 TEST_CASE("workloads that do not fit") {
     struct Row {
         const char* changes;
@@ -25,6 +31,11 @@ TEST_CASE("workloads that do not fit") {
         {"{}", {Mode::prefill, 1, 128, 128}, "", ""},
         {"{}", {Mode::decode, 1, 128, 128}, "/workload/cache_length", "129"},
         {"{}", {Mode::decode, 1, 128, 129}, "", ""},
+        {"{}", inserted(120, 8, 128), "", ""},
+        {"{}", inserted(121, 8, 128), "/workload/cache_length", "129"},
+        {"{}", inserted(121, 0, 0), "/workload/insert_length", ""},
+        {learned, inserted(56, 8, 0), "", ""},
+        {learned, inserted(57, 8, 0), "/workload/sequence_length", "56 or less"},
         {learned, {Mode::prefill, 1, 64, 0}, "", ""},
         {learned, {Mode::prefill, 1, 65, 0}, "/workload/sequence_length", "64 or less"},
         {learned, {Mode::decode, 1, 63, 0}, "", ""},
@@ -51,6 +62,11 @@ TEST_CASE("slots of the cache") {
     CHECK(Workload{Mode::decode, 1, 15, 0}.cache_slots() == 16);
     CHECK(Workload{Mode::decode, 1, 16, 0}.cache_slots() == 32);
     CHECK(Workload{Mode::decode, 1, 16, 17}.cache_slots() == 17);
+    CHECK(inserted(16, 16, 0).cache_slots() == 32);
+    CHECK(inserted(17, 16, 0).cache_slots() == 48);
+    Workload generation{Mode::decode, 1, 15, 0};
+    generation.steps_ahead = 2;
+    CHECK(generation.cache_slots() == 32);
 }
 
 }  // namespace

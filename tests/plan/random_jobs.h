@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/tensors.h"
+#include "plan/random_fields.h"
 
 namespace shardplan::test {
 
@@ -24,31 +24,29 @@ public:
         f32_only_ = false;
         const std::string model = draw_model();
         const std::string workload = draw_workload();
-        const std::string fields = draw_fields();
+        const bool current = one_in(3);
+        RandomFields drawn(random_, axes_);
+        const std::string fields = current ? drawn.current() : drawn.seed();
         const std::string rules = one_in(4)   ? draw_rules()
                                   : one_in(6) ? pick({R"("seed-0.0.80")", R"("easydel-0.2")"})
                                               : R"("derived")";
         return fmt::format(
             R"({{"model": {}, "mesh": {{"axes": {{{}}}}}, "partition_axis": {{{}}}, "partition_rules": {}, )"
-            R"("backend": {}, "workload": {}, "options": {{"indivisible": "{}", "kv_heads": "{}"{}}}}})",
+            R"("backend": {}, "workload": {}, "options": {{"indivisible": "{}", "kv_heads": "{}", "compat": "{}"{}}}}})",
             model, mesh_, fields, rules, draw_backend(), workload, pick({"strict", "drop", "drop", "pad"}),
-            pick({"replicate", "split"}), draw_attention_options());
+            pick({"replicate", "split"}), current ? "current" : "seed", draw_attention_options());
     }
-
-    bool one_in(std::int64_t n) { return random_.below(n) == 0; }
 
 private:
     using Names = std::vector<std::string>;
 
+    bool one_in(std::int64_t n) { return random_.one_in(n); }
+
     /// Then sizes have a factor of three as well.
     bool by_three() const { return devices_ % 3 == 0; }
 
-    std::string pick(const Names& names) {
-        return names[static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(names.size())))];
-    }
-    std::int64_t pick_size(const std::vector<std::int64_t>& sizes) {
-        return sizes[static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(sizes.size())))];
-    }
+    std::string pick(const Names& names) { return random_.pick(names); }
+    std::int64_t pick_size(const std::vector<std::int64_t>& sizes) { return random_.pick(sizes); }
 
     /// 1 to 4 axes in any order under odd names, whose sizes multiply to the number of devices.
     void draw_mesh() {
@@ -96,11 +94,11 @@ private:
     /// Mixtures of experts, of every way to store, weigh and bias them.
     std::string draw_expert_model(const std::string& common, const std::string& kv, std::int64_t head_dim) {
         f32_only_ = true;
-        const std::string experts =
-            fmt::format(R"("intermediate_size": {}, "num_local_experts": {}, "num_experts_per_tok": {})",
-                        pick_size({8, 16, 24}), pick_size({4, 8, 8, 12}), pick_size({1, 2, 3}));
+        const std::string stacked = fmt::format(R"("intermediate_size": {}, "num_local_experts": {})",
+                                                pick_size({8, 16, 24}), pick_size({4, 8, 8, 12}));
+        const std::string experts = fmt::format(R"({}, "num_experts_per_tok": {})", stacked, pick_size({1, 2, 3}));
         const std::string head = fmt::format(R"("head_dim": {}, "rope_scaling": null)", head_dim);
-        switch (random_.below(4)) {
+        switch (random_.below(8)) {
             case 0:
                 return fmt::format(R"({{"model_type": "gpt_oss", {}, {}, {}, {}, "sliding_window": 4, )"
                                    R"("swiglu_limit": 0.5}})",
@@ -111,6 +109,23 @@ private:
                                    R"("interleave_moe_layer_step": {}}})",
                                    common, experts, kv, head, pick({"1", "2"}));
             case 2: return fmt::format(R"({{"model_type": "granitemoe", {}, {}, {}}})", common, experts, kv);
+            case 3:
+                return fmt::format(R"({{"model_type": "minimax_m2", {}, {}, {}, "head_dim": {}, "rotary_dim": 4}})",
+                                   common, experts, kv, head_dim);
+            case 4:
+                return fmt::format(R"({{"model_type": "phimoe", {}, {}, {}, "num_experts_per_tok": 2, )"
+                                   R"("attention_bias": {}, "lm_head_bias": {}}})",
+                                   common, stacked, kv, pick({"true", "false"}), pick({"true", "false"}));
+            case 5:
+                return fmt::format(R"({{"model_type": "qwen2_moe", {}, {}, "intermediate_size": 48, "num_experts": 8, )"
+                                   R"("moe_intermediate_size": 16, "shared_expert_intermediate_size": 24, )"
+                                   R"("num_experts_per_tok": {}, "decoder_sparse_step": {}}})",
+                                   common, kv, pick({"2", "3"}), pick({"1", "2"}));
+            case 6:
+                return fmt::format(R"({{"model_type": "glm4_moe", {}, {}, "intermediate_size": 48, "head_dim": {}, )"
+                                   R"("moe_intermediate_size": 16, "n_routed_experts": 8, "num_experts_per_tok": 3, )"
+                                   R"("n_group": 4, "topk_group": 2, "first_k_dense_replace": {}}})",
+                                   common, kv, head_dim, pick({"0", "1"}));
             default: return fmt::format(R"({{"model_type": "mixtral", {}, {}, {}}})", common, experts, kv);
         }
     }
@@ -182,45 +197,25 @@ private:
     }
 
     std::string draw_workload() {
-        const bool decode = one_in(2);
+        const std::string mode = pick({"prefill", "prefill", "prefill", "decode", "decode", "insert"});
+        const bool decode = mode != "prefill";
         const std::int64_t tokens = decode       ? 2 + random_.below(3)
                                     : by_three() ? pick_size({12, 24, 48, 16})
                                                  : pick_size({8, 8, 16, 16, 12, 48});
-        const std::int64_t cache = one_in(3) ? (decode ? 16 : 24) : 0;
+        const std::int64_t cache = one_in(3) ? (mode == "decode" ? 16 : 24) : 0;
         std::string steps;
-        if (!decode && one_in(4)) {
+        if (mode == "insert") {
+            steps =
+                fmt::format(R"("insert_length": {}, )", by_three() ? pick_size({6, 12, 3}) : pick_size({8, 4, 6, 1}));
+        } else if (!decode && one_in(4)) {
             steps = fmt::format(R"("chunk_length": {}, )", pick_size({4, 8, 6}));
         } else if (!decode && cache == 0 && stages_ > 1) {
             steps = fmt::format(R"("micro_batches": {}, )", pick_size({1, 2, 4}));
         }
         return fmt::format(
-            R"({{"mode": "{}", "batch_size": {}, "sequence_length": {}, "cache_length": {}, {}"dtype": "{}"}})",
-            decode ? "decode" : "prefill", by_three() ? pick_size({6, 6, 12, 4, 1}) : pick_size({8, 8, 8, 4, 6, 1}),
-            tokens, cache, steps, f32_only_ ? "f32" : pick({"f32", "f32", "f32", "bf16"}));
-    }
-
-    /// Zero, one or two axes, hardly ever one of `taken`; what was drawn is added to it.
-    Names draw_entry(Names& taken) {
-        Names entry;
-        const std::int64_t wanted = pick_size({0, 0, 1, 1, 1, 2});
-        for (std::int64_t i = 0; i < wanted; ++i) {
-            const std::string axis = pick(axes_);
-            const bool free = std::find(taken.begin(), taken.end(), axis) == taken.end();
-            const bool repeated = std::find(entry.begin(), entry.end(), axis) != entry.end();
-            if (!repeated && (free || one_in(60))) {
-                entry.push_back(axis);
-            }
-        }
-        taken.insert(taken.end(), entry.begin(), entry.end());
-        return entry;
-    }
-
-    static std::string json(const Names& entry) {
-        if (entry.empty()) {
-            return "null";
-        }
-        return entry.size() == 1 ? fmt::format("\"{}\"", entry.front())
-                                 : fmt::format("[\"{}\"]", fmt::join(entry, "\", \""));
+            R"({{"mode": "{}", "batch_size": {}, "sequence_length": {}, "cache_length": {}, {}"dtype": "{}"}})", mode,
+            by_three() ? pick_size({6, 6, 12, 4, 1}) : pick_size({8, 8, 8, 4, 6, 1}), tokens, cache, steps,
+            f32_only_ ? "f32" : pick({"f32", "f32", "f32", "bf16"}));
     }
 
     std::string draw_attention_options() {
@@ -231,69 +226,12 @@ private:
                            pick({"auto", "auto", "p2p", "p2p", "a2a", "all_gather"}), pick({"true", "true", "false"}));
     }
 
-    /// Every field is drawn; fields that meet in one tensor draw from the axes the others leave.
-    std::string draw_fields() {
-        std::string text;
-        const auto set = [&](const char* field, Names& taken) {
-            text += fmt::format(R"({}"{}": {})", text.empty() ? "" : ", ", field, json(draw_entry(taken)));
-        };
-        if (one_in(8)) {  // the defaults, on whatever axes the mesh has
-            return text;
-        }
-        const auto give = [&](const char* field, const Names& entry) {
-            text += fmt::format(R"({}"{}": {})", text.empty() ? "" : ", ", field, json(entry));
-        };
-        Names shared;  // an axis that cuts the sequence of queries and keys and nothing else of attention
-        if (one_in(3)) {
-            shared.push_back(pick(axes_));
-        }
-        Names batch = shared;
-        set("batch_axis", batch);
-        Names hidden = batch;
-        if (shared.empty() || one_in(3)) {
-            set("sequence_axis", hidden);
-        } else {
-            give("sequence_axis", shared);
-        }
-        set("hidden_state_axis", hidden);
-        Names heads = batch;
-        set("head_axis", heads);
-        if (shared.empty()) {
-            Names query = heads;
-            set("query_sequence_axis", query);
-            Names key = heads;
-            set("key_sequence_axis", key);
-        } else {
-            give("query_sequence_axis", shared);
-            give("key_sequence_axis", shared);
-        }
-        Names generation = batch;
-        set("generation_head_axis", generation);
-        if (one_in(3)) {
-            set("generation_query_sequence_axis", generation);
-        }
-        if (one_in(6)) {
-            set("attention_dim_axis", heads);
-        }
-        if (one_in(3)) {
-            Names kv = batch;
-            set("kv_head_axis", kv);
-        }
-        for (const char* field : {"mlp_intermediate_axis", "vocab_axis", "weight_storage_axis", "expert_axis"}) {
-            Names none;
-            if (one_in(2)) {
-                set(field, none);
-            }
-        }
-        return text;
-    }
-
     std::string draw_rules() {
         const auto rule = [&](const char* pattern, int dims) {
             Names taken;
             std::string entries;
             for (int d = 0; d < dims; ++d) {
-                entries += fmt::format("{}{}", d == 0 ? "" : ", ", json(draw_entry(taken)));
+                entries += fmt::format("{}{}", d == 0 ? "" : ", ", entry_json(draw_entry(random_, axes_, taken)));
             }
             return fmt::format(R"(["{}", [{}]])", pattern, entries);
         };
@@ -302,7 +240,7 @@ private:
                            rule("q_proj|k_proj|v_proj|query_key_value|c_attn", 2), rule("mlp", 2), rule(".*", 2));
     }
 
-    Random random_;
+    Draw random_;
     std::int64_t devices_;
     Names axes_;
     std::string mesh_;

@@ -79,7 +79,7 @@ private:
     exec::RunReport run(const plan::Job& job, const plan::Plan& plan) {
         exec::RunOptions options;
         options.seed = weights_seed();
-        options.steps = job.workload.mode == model::Mode::decode ? 2 : 1;
+        options.steps = job.workload.continues() ? 2 : 1;
         options.threads = 1;
         options.poison = true;
         options.plan_hash = report::plan_hash(plan);

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plan/checks/checks.h"
 #include "plan/front_end.h"
 
@@ -18,11 +20,12 @@ void check_attention_bias(const CheckContext& context) {
     }
     const model::Workload& workload = job.workload;
     const std::int64_t key_length = workload.reads_cache() ? workload.cache_slots() : workload.sequence_length;
-    context.placer.place("attention_bias",
-                         {{resolve(Semantic::batch), "batch_size", workload.batch_size},
-                          {heads, "num_attention_heads", job.model.attention.heads},
-                          {resolve(Semantic::query_length), "sequence_length", workload.query_length()},
-                          {keys, "key_length", key_length}});
+    context.placer.place("attention_bias", {{resolve(Semantic::batch), "batch_size", workload.batch_size},
+                                            {heads, "num_attention_heads", job.model.attention.heads},
+                                            {resolve(Semantic::query_length),
+                                             workload.mode == model::Mode::insert ? "insert_length" : "sequence_length",
+                                             workload.query_length()},
+                                            {keys, "key_length", key_length}});
 }
 
 void check_head_dim(const CheckContext& context) {
@@ -51,7 +54,7 @@ void check_head_dim(const CheckContext& context) {
 void check_positions(const CheckContext& context) {
     const model::ModelSpec& model = context.plan.job.model;
     const model::Workload& workload = context.plan.job.workload;
-    const std::int64_t positions = workload.sequence_length + (workload.mode == model::Mode::decode ? 1 : 0);
+    const std::int64_t positions = workload.positions();
     const bool computed = model.position_rows == 0 && !model.attention.alibi;
     if (computed && model.max_positions > 0 && positions > model.max_positions) {
         context.diagnostics.report(
@@ -60,7 +63,7 @@ void check_positions(const CheckContext& context) {
                         workload.sequence_length, positions, model.max_positions),
             "/workload/sequence_length",
             fmt::format("set sequence_length to {} or less",
-                        model.max_positions - (workload.mode == model::Mode::decode ? 1 : 0)));
+                        std::max<std::int64_t>(1, model.max_positions - (positions - workload.sequence_length))));
     }
 }
 

@@ -23,7 +23,8 @@ void check_dispatcher(const CheckContext& context) {
     };
     const SpecEntry experts = axes(Semantic::expert, Phase::train);
     const SpecEntry batch = axes(Semantic::batch, phase_of(job));
-    const SpecEntry sequence = axes(Semantic::length, phase_of(job));
+    const SpecEntry sequence =
+        axes(partition::is_generation(phase_of(job)) ? Semantic::query_length : Semantic::length, phase_of(job));
     const auto cuts_tokens = [&](const std::string& axis) {
         const auto in = [&](const SpecEntry& entry) {
             return std::find(entry.begin(), entry.end(), axis) != entry.end();

@@ -48,7 +48,7 @@ void check_way(const CheckContext& context, const SequenceAxes& axes) {
 void check_sequence_parallel(const CheckContext& context) {
     const Options& options = context.plan.job.options;
     const bool fixed = options.cp_comm_type != CpCommType::automatic;
-    if (phase_of(context.plan.job) != partition::Phase::prefill || (!fixed && !options.context_parallel_load_balance)) {
+    if (context.plan.job.workload.continues() || (!fixed && !options.context_parallel_load_balance)) {
         return;
     }
     for (const model::Block& block : context.plan.graph.blocks) {
@@ -71,7 +71,7 @@ void check_sequence_parallel(const CheckContext& context) {
 
 TokenOrder token_order_of(const Plan& plan, ActivationSpecs& asks, diag::Diagnostics& diagnostics) {
     const Job& job = plan.job;
-    if (!job.options.context_parallel_load_balance || phase_of(job) != partition::Phase::prefill) {
+    if (!job.options.context_parallel_load_balance || job.workload.continues()) {
         return {};
     }
     for (const model::Block& block : plan.graph.blocks) {

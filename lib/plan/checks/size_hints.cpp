@@ -53,7 +53,7 @@ std::vector<Demand> demands(const Job& job) {
         Row{Semantic::batch, workload.batch_size},
         Row{Semantic::head_dim, model.attention.head_dim},
     };
-    const Phase step = workload.mode == model::Mode::decode ? Phase::decode : Phase::prefill;
+    const Phase step = phase_of(job);
     std::vector<Demand> result;
     for (const Phase phase : {Phase::train, step}) {
         for (const Row& row : rows) {
@@ -132,7 +132,7 @@ namespace {
 /// The next batch or length that works, as the job has to state it.
 std::string next_size_hint(const Job& job, std::string_view name, std::int64_t units, std::int64_t product) {
     const model::Workload& workload = job.workload;
-    const bool prefill = workload.mode == model::Mode::prefill;
+    const bool prefill = !workload.continues();
     if (name == "chunk_length") {
         for (std::int64_t chunk = (units / product + 1) * product; chunk <= workload.sequence_length;
              chunk += product) {
@@ -164,7 +164,7 @@ std::string next_size_hint(const Job& job, std::string_view name, std::int64_t u
 std::string size_hint(const Job& job, const DimRequest& dim, const SpecEntry& axes, std::int64_t product) {
     const std::string_view name = dim.dimension;
     for (const std::string_view free :
-         {"batch_size", "micro-batch size", "sequence_length", "chunk_length", "cache_length"}) {
+         {"batch_size", "micro-batch size", "sequence_length", "chunk_length", "insert_length", "cache_length"}) {
         if (name == free) {
             return next_size_hint(job, name, dim.units, product);
         }
