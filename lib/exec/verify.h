@@ -31,6 +31,9 @@ struct RunOptions {
     /// first follows from the prompt's last. Tokens are then only those of the prompts.
     bool generate = false;
     std::vector<std::int64_t> prompt_lengths;  ///< decode: of each sequence; empty = sequence_length for all
+    /// > 0: only measures. After one pass to warm up, so many passes: prefill, the sequence; decode, the first token
+    /// behind a prompt that is not fed, over empty caches of its length. @pre neither verify nor generate
+    std::int64_t repeat = 0;
     bool verify = true;
     std::string save_weights;  ///< directory; empty = no
     std::string logits_file;   ///< empty = no
