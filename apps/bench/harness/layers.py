@@ -88,7 +88,8 @@ class Variants:
                 _, provider, ranks, threads = key
                 seconds = self.seconds(*key)
                 rate = middle(self.samples(key, "flops_per_second" if mode == "prefill" else "bytes_per_second"))
-                rows.append([mode, provider, f"{ranks} x {threads}", f"{1e3 * seconds / self.model['num_hidden_layers']:.2f}",
+                milliseconds = 1e3 * seconds / self.model["num_hidden_layers"]
+                rows.append([mode, provider, f"{ranks} x {threads}", f"{milliseconds:.2f}",
                              f"{rate / 1e9:.1f} " + ("GFLOP/s" if mode == "prefill" else "GB/s"),
                              f"{local / seconds:.2f}"])
         figures.table(f"One layer, hidden {self.hidden}, {TOKENS} tokens before or at once, {self.machine.dtype}",

@@ -11,9 +11,10 @@ MILLION = ["--mesh", "dp=1024,fsdp=32,tp=8,sp=4", "--set", "mesh.devices=1048576
 def interleaved(machine, commands, rounds):
     """Per command its (seconds, bytes) of every round; the rounds go through all commands."""
     results = [[] for _ in commands]
+    output = ["--format", f"json={machine.directory / 'plan.json'}"]
     for _ in range(rounds):
         for samples, words in zip(results, commands):
-            samples.append(machine.timed("shardplan", "plan", *words, "--format", "json=" + str(machine.directory / "plan")))
+            samples.append(machine.timed("shardplan", "plan", *words, *output))
     return results
 
 
@@ -29,8 +30,8 @@ def write_jobs(directory, count):
 
 def measure(machine, figures):
     machine.say("planner")
-    layers = [[BIG, "--set", f"model.num_hidden_layers={count}"] for count in (100, 1000)]
-    one, million, hundred, thousand = interleaved(machine, [[BIG], [BIG, *MILLION], *layers], 7 if machine.quick else 21)
+    commands = [[BIG], [BIG, *MILLION], *([BIG, "--set", f"model.num_hidden_layers={n}"] for n in (100, 1000))]
+    one, million, hundred, thousand = interleaved(machine, commands, 7 if machine.quick else 21)
     seconds = {name: [sample[0] for sample in samples]
                for name, samples in (("one", one), ("million", million), ("hundred", hundred), ("thousand", thousand))}
     figures.add("P1", 1e3 * middle(seconds["one"]), "ms", samples=seconds["one"])
