@@ -80,7 +80,7 @@ void parse_level(const std::string& text, ValidateArguments& validate) {
 
 /// The raw words of options that need more than CLI11's conversions.
 struct Raw {
-    std::optional<std::string> mesh, mode, layers, ranks, rank, seed, steps, generate, prompt_lengths, threads;
+    std::optional<std::string> mesh, mode, layers, ranks, rank, seed, steps, repeat, generate, prompt_lengths, threads;
     std::optional<std::string> output, shards;
     std::string colour = "auto";
     std::vector<std::string> formats, levels;
@@ -129,6 +129,8 @@ void add_run(CLI::App& app, Arguments& arguments, Raw& raw) {
     run->add_option("--steps", raw.steps,
                     "decode, insert: measured steps after the prompt, for which the cache must have room; prefill: "
                     "runs (default 4)");
+    run->add_option("--repeat", raw.repeat,
+                    "Only measure: N passes after one to warm up, compared with nothing; decode: without the prompt");
     run->add_option("--generate", raw.generate,
                     "Decode: generate N tokens greedily after a prompt of workload.sequence_length tokens");
     run->add_option("--prompt-lengths", raw.prompt_lengths,
@@ -235,6 +237,18 @@ void convert_generate(Arguments& arguments, const Raw& raw) {
     }
 }
 
+void convert_repeat(Arguments& arguments, const Raw& raw) {
+    if (!raw.repeat) {
+        return;
+    }
+    if (raw.steps || raw.generate || raw.prompt_lengths || !arguments.logits.empty()) {
+        throw UsageError("--repeat only measures one step: leave --steps, --generate, --prompt-lengths, --logits out");
+    }
+    arguments.repeat = parse_count("--repeat", *raw.repeat, 1, 100'000);
+    arguments.steps = 1;
+    arguments.verify = false;
+}
+
 void convert(Arguments& arguments, const Raw& raw) {
     constexpr std::int64_t many = std::int64_t{1} << 40;
     if (raw.mesh) {
@@ -268,6 +282,7 @@ void convert(Arguments& arguments, const Raw& raw) {
         arguments.steps_given = true;
     }
     convert_generate(arguments, raw);
+    convert_repeat(arguments, raw);
     if (raw.threads) {
         arguments.threads = static_cast<int>(parse_count("--threads", *raw.threads, 1, 1024));
     }

@@ -60,6 +60,7 @@ struct Arguments {
     std::int64_t steps = 4;
     std::vector<std::int64_t> prompt_lengths;
     bool steps_given = false;
+    std::int64_t repeat = 0;  ///< of run --repeat: only measures; 0 = not given
     std::string tokens;
     std::string weights;
     std::string save_weights;

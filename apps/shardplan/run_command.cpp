@@ -172,6 +172,7 @@ private:
         options.steps = arguments_.steps;
         options.generate = arguments_.overrides.generate.has_value();
         options.prompt_lengths = arguments_.prompt_lengths;
+        options.repeat = arguments_.repeat;
         options.verify = arguments_.verify;
         options.save_weights = arguments_.save_weights;
         options.logits_file = arguments_.logits;

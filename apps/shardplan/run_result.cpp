@@ -4,8 +4,11 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <numeric>
+#include <vector>
 
+#include "plan/step_work.h"
 #include "report/plan_json.h"
 
 namespace shardplan::app {
@@ -50,18 +53,35 @@ void add_counts(const exec::RunReport& run, report::RunSummary& summary) {
     }
 }
 
-void add_times(const plan::Plan& plan, const exec::RunReport& run, report::RunSummary& summary) {
+/// Of `passes` passes, which may have several steps (chunks of a prompt): the median pass, shared among its steps.
+double median_step(const std::vector<double>& seconds, std::int64_t passes) {
+    const std::size_t chunks = seconds.size() / static_cast<std::size_t>(passes);
+    std::vector<double> sums;
+    for (auto first = seconds.begin(); first != seconds.end(); first += static_cast<std::ptrdiff_t>(chunks)) {
+        sums.push_back(std::accumulate(first, first + static_cast<std::ptrdiff_t>(chunks), 0.0));
+    }
+    std::sort(sums.begin(), sums.end());
+    const std::size_t half = sums.size() / 2;
+    const double middle = sums.size() % 2 == 1 ? sums[half] : 0.5 * (sums[half - 1] + sums[half]);
+    return middle / static_cast<double>(chunks);
+}
+
+void add_times(const plan::Plan& plan, const exec::RunReport& run, std::int64_t repeat, report::RunSummary& summary) {
     for (const exec::StepTime& time : run.times) {
         const auto steps = static_cast<double>(std::max<std::int64_t>(1, run.measured_steps));
         summary.times.push_back(
             {time.timer.name, time.calls / std::max<std::int64_t>(1, run.measured_steps), time.seconds / steps});
     }
     if (!run.step_seconds.empty()) {
-        summary.step_seconds = std::accumulate(run.step_seconds.begin(), run.step_seconds.end(), 0.0) /
-                               static_cast<double>(run.step_seconds.size());
+        summary.mean_step_seconds = std::accumulate(run.step_seconds.begin(), run.step_seconds.end(), 0.0) /
+                                    static_cast<double>(run.step_seconds.size());
+        summary.step_seconds = repeat > 0 ? median_step(run.step_seconds, repeat) : summary.mean_step_seconds;
         const model::Workload& workload = plan.job.workload;
         const auto tokens = static_cast<double>(workload.total_batch() * workload.query_length());
         summary.tokens_per_second = summary.step_seconds > 0.0 ? tokens / summary.step_seconds : 0.0;
+        const plan::StepWork work = plan::step_work(plan);
+        summary.step_flops = work.flops;
+        summary.step_bytes = work.bytes;
     }
 }
 
@@ -88,7 +108,7 @@ report::RunSummary summarise(const plan::Plan& plan, const exec::RunReport& run,
     }
     add_counts(run, summary);
     summary.kernel_scratch_bytes = run.scratch_bytes;
-    add_times(plan, run, summary);
+    add_times(plan, run, arguments.repeat, summary);
     if (run.ranks * threads > sysconf(_SC_NPROCESSORS_ONLN)) {
         summary.notes.push_back("more ranks and threads than cores of this host: times are not comparable");
     }

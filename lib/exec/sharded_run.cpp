@@ -60,7 +60,12 @@ FloatTensor ShardedRun::run(TokenBatch& tokens, const WeightSource& weights, Run
     report.load_seconds = seconds_since(start);
     report.kernels = kernels_->describe();
     report.measured_steps = measured_steps(plan_, options_);
-    FloatTensor logits = plan_.graph.workload.continues() ? decode(tokens, report) : prefill(tokens, report);
+    FloatTensor logits;
+    if (options_.repeat > 0) {
+        repeat(tokens, report);
+    } else {
+        logits = plan_.graph.workload.continues() ? decode(tokens, report) : prefill(tokens, report);
+    }
     collect(report);
     executor_.reset();
     return logits;
@@ -128,6 +133,24 @@ FloatTensor ShardedRun::decode(TokenBatch& tokens, RunReport& report) {
         }
     }
     return logits;
+}
+
+void ShardedRun::repeat(const TokenBatch& tokens, RunReport& report) {
+    const model::Workload& workload = plan_.graph.workload;
+    const std::int64_t length = workload.query_length();
+    const std::int64_t chunks = decodes(plan_) ? 1 : workload.step_count();
+    const std::int64_t start = decodes(plan_) ? workload.sequence_length : 0;
+    report.measured_steps = options_.repeat * chunks;
+    for (std::int64_t i = -chunks; i < report.measured_steps; ++i) {
+        if (i == 0) {
+            executor_->reset_times();
+            report.step_seconds.clear();
+        }
+        const std::int64_t first = start + (i + chunks) % chunks * length;
+        step(tokens.slice({first, first + length}),
+             std::vector<std::int64_t>(static_cast<std::size_t>(tokens.batch), first), report.measured_steps + chunks,
+             report);
+    }
 }
 
 void ShardedRun::add_logits(std::int64_t first, std::int64_t length, FloatTensor& whole) {

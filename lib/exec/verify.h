@@ -32,6 +32,9 @@ struct RunOptions {
     bool generate = false;
     /// decode, insert: of each sequence; empty = sequence_length for all.
     std::vector<std::int64_t> prompt_lengths;
+    /// > 0: only measures. After one pass to warm up, so many passes: prefill, the sequence; decode, the first token
+    /// behind a prompt that is not fed, over empty caches of its length. @pre neither verify nor generate
+    std::int64_t repeat = 0;
     bool verify = true;
     std::string save_weights;  ///< directory; empty = no
     std::string logits_file;   ///< empty = no

@@ -70,7 +70,8 @@ public:
             if (current == to_) {
                 return trace(index);
             }
-            for (const Move& move : reshard_moves(mesh_, current, to_)) {
+            reshard_moves(mesh_, current, to_, moves_);
+            for (const Move& move : moves_) {
                 const int extra = move.step.kind == mesh::CollectiveKind::slice ? 0 : 1;
                 add(move.step.after, cost + move.wire_per_byte, collectives + extra, index, move.step);
             }
@@ -110,6 +111,7 @@ private:
     using Entry = std::tuple<double, int, int>;
     const mesh::Mesh& mesh_;
     Layout to_;
+    std::vector<Move> moves_;
     std::vector<Node> nodes_;
     std::unordered_map<Layout, int, LayoutHash> index_;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
@@ -127,8 +129,9 @@ ReshardPath direct_path(const mesh::Mesh& mesh, const Layout& from, const Layout
             default: return 0;
         }
     };
+    std::vector<Move> moves;
     while (!(current == to)) {
-        const std::vector<Move> moves = reshard_moves(mesh, current, to);
+        reshard_moves(mesh, current, to, moves);
         const auto next = std::max_element(moves.begin(), moves.end(), [&](const Move& a, const Move& b) {
             return rank_of(a.step) < rank_of(b.step);
         });

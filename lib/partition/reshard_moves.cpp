@@ -11,15 +11,16 @@ namespace {
 
 class Moves {
 public:
-    Moves(const mesh::Mesh& mesh, const Layout& current, const Layout& target)
+    Moves(const mesh::Mesh& mesh, const Layout& current, const Layout& target, std::vector<Move>& moves)
         : mesh_(mesh),
           current_(current),
           target_(target),
           used_(current.sharded() | current.pending),
-          local_(1.0 / static_cast<double>(shard_count(current, mesh))) {}
+          local_(1.0 / static_cast<double>(shard_count(current, mesh))),
+          moves_(moves) {}
 
-    std::vector<Move> all() {
-        moves_.reserve(32);  // more is rare
+    void all() {
+        moves_.clear();
         for (int d = 0; d < current_.rank; ++d) {
             gathers(d);
             slices(d);
@@ -28,7 +29,6 @@ public:
         }
         all_reduces();
         permute_to_target();
-        return std::move(moves_);
     }
 
 private:
@@ -182,13 +182,13 @@ private:
     const Layout& target_;
     AxisSet used_;
     double local_;
-    std::vector<Move> moves_;
+    std::vector<Move>& moves_;
 };
 
 }  // namespace
 
-std::vector<Move> reshard_moves(const mesh::Mesh& mesh, const Layout& current, const Layout& target) {
-    return Moves(mesh, current, target).all();
+void reshard_moves(const mesh::Mesh& mesh, const Layout& current, const Layout& target, std::vector<Move>& moves) {
+    Moves(mesh, current, target, moves).all();
 }
 
 }  // namespace shardplan::partition

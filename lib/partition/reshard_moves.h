@@ -12,7 +12,8 @@ struct Move {
     double wire_per_byte = 0.0;  ///< as ReshardPath::wire_per_byte
 };
 
-/// Moves from `current` that can be part of a shortest path to `target`. Never empty unless current == target.
-std::vector<Move> reshard_moves(const mesh::Mesh& mesh, const Layout& current, const Layout& target);
+/// Fills `moves` with those from `current` that can be part of a shortest path to `target`: none only where
+/// current == target.
+void reshard_moves(const mesh::Mesh& mesh, const Layout& current, const Layout& target, std::vector<Move>& moves);
 
 }  // namespace shardplan::partition

@@ -153,9 +153,10 @@ private:
         }
         scored.displaced = displaced_weights(candidate);
         scored.flops = local_flops(rule_, candidate, mesh_);
-        const bool compares_all = op_.kind == OpKind::linear || dispatch_;
+        double* const use = weight_use(candidate);
         for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
-            if (best_.displaced <= scored.displaced && best_.cost() < scored.cost() && !compares_all) {
+            const bool worse = best_.displaced <= scored.displaced && best_.cost() < scored.cost();
+            if (worse && !dispatch_ && (use == nullptr || scored.bytes >= *use)) {
                 return;
             }
             const Layout needed = needed_layout(i, candidate);
@@ -172,7 +173,9 @@ private:
         }
         scored.work = local_work(rule_, candidate, mesh_);
         scored.candidate = std::move(candidate);
-        note_weight_use(scored);
+        if (use != nullptr) {
+            *use = std::min(*use, scored.bytes);
+        }
         if (dispatch_) {
             dispatch_->note(scored);
         }
@@ -245,17 +248,14 @@ private:
         return displaced;
     }
 
-    /// A linear's weight with storage axes: is it gathered, or does it stay where it is?
-    void note_weight_use(const Scored& scored) {
+    /// A linear's weight with storage axes: the fewest bytes so far with it gathered, or in place, as the candidate has.
+    double* weight_use(const Candidate& candidate) {
         if (op_.kind != OpKind::linear) {
-            return;
+            return nullptr;
         }
         const Layout& stored = builder_.value(builder_.versions(op_.inputs[1]).front()).layout;
-        if (mesh_.size(stored.dims[op_.attributes.transposed ? 0 : 1]) == 1) {
-            return;
-        }
-        double& slot = scored.inputs[1] == stored ? stationary_ : gathered_;
-        slot = std::min(slot, scored.bytes);
+        const bool cut = mesh_.size(stored.dims[op_.attributes.transposed ? 0 : 1]) > 1;
+        return !cut ? nullptr : needed_layout(1, candidate) == stored ? &stationary_ : &gathered_;
     }
 
     void emit() {

@@ -84,12 +84,21 @@ const BlockPlan& block_of(const Plan& plan, int use) {
     return plan.blocks[static_cast<std::size_t>(plan.graph.sequence[static_cast<std::size_t>(use)].block)];
 }
 
+void add_instances(const StoredTensor& stored, std::int64_t count, MemoryPerDevice& memory) {
+    std::int64_t& slot = stored.kind == StoredKind::cache ? memory.cache : memory.parameters;
+    slot = base::checked_add(slot, base::checked_mul(count, stored.bytes_per_device));
+}
+
 void add_stored_memory(const Plan& plan, Stage& stage) {
+    if (!plan.pipeline_axis) {  // one stage holds everything: nothing grows with the layers
+        for (const StoredTensor& stored : plan.stored) {
+            add_instances(stored, std::ssize(stored.layers), stage.memory);
+        }
+        return;
+    }
     const StageTensors of_stage(plan, stage);
     for (const auto& [index, layer] : of_stage.held()) {
-        const StoredTensor& stored = plan.stored[static_cast<std::size_t>(index)];
-        std::int64_t& slot = stored.kind == StoredKind::cache ? stage.memory.cache : stage.memory.parameters;
-        slot = base::checked_add(slot, stored.bytes_per_device);
+        add_instances(plan.stored[static_cast<std::size_t>(index)], 1, stage.memory);
     }
 }
 

@@ -38,8 +38,9 @@ std::size_t plain_length(std::string_view text) {
 
 }  // namespace
 
-void JsonWriter::raw(std::string_view text) {
-    out_.write(text.data(), static_cast<std::streamsize>(text.size()));
+void JsonWriter::flush() {
+    out_.write(pending_.data(), static_cast<std::streamsize>(pending_.size()));
+    pending_.clear();
 }
 
 void JsonWriter::open(char bracket, JsonLayout layout) {
@@ -59,12 +60,18 @@ void JsonWriter::close(char bracket) {
     if (levels_.empty()) {
         raw("\n");
     }
+    if (levels_.empty() || pending_.size() >= block) {
+        flush();
+    }
 }
 
 void JsonWriter::separate() {
     if (after_key_ || levels_.empty()) {
         after_key_ = false;
         return;
+    }
+    if (pending_.size() >= block) {
+        flush();
     }
     Level& level = levels_.back();
     if (!level.empty) {

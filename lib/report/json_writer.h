@@ -1,11 +1,14 @@
 // A streaming JSON writer: two blanks per level, keys in the order written, the same bytes on every machine.
 // Strings are escaped, invalid UTF-8 becomes U+FFFD, integers are exact, doubles are the shortest text that reads back
-// equal and always look like doubles ("1.0"); NaN and infinities are null. Holds no document: memory is constant.
+// equal and always look like doubles ("1.0"); NaN and infinities are null. Holds no document, only the next few
+// thousand bytes, which are written when they are many and when the document ends.
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -17,7 +20,10 @@ enum class JsonLayout { lines, one_line };
 
 class JsonWriter {
 public:
-    explicit JsonWriter(std::ostream& out) : out_(out) {}
+    explicit JsonWriter(std::ostream& out) : out_(out) { pending_.reserve(2 * block); }
+    ~JsonWriter() { flush(); }
+    JsonWriter(const JsonWriter&) = delete;
+    JsonWriter& operator=(const JsonWriter&) = delete;
 
     /// The document, or an element of an array. `body` writes the fields.
     template <class Body>
@@ -86,7 +92,10 @@ private:
         bool empty = true;
     };
 
-    void raw(std::string_view text);
+    static constexpr std::size_t block = 8192;
+
+    void raw(std::string_view text) { pending_.append(text); }
+    void flush();
     void open(char bracket, JsonLayout layout);
     void close(char bracket);
     void separate();
@@ -98,6 +107,7 @@ private:
     void write_double(double number);
 
     std::ostream& out_;
+    std::string pending_;
     std::vector<Level> levels_;
     bool after_key_ = false;
 };

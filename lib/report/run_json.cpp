@@ -74,7 +74,13 @@ void write_counts(JsonWriter& json, const RunSummary& run) {
 void write_times(JsonWriter& json, const RunSummary& run) {
     json.object("time", [&] {
         json.field("step_seconds", run.step_seconds);
+        json.field("mean_step_seconds", run.mean_step_seconds);
         json.field("tokens_per_second", run.tokens_per_second);
+        json.field("step_flops", run.step_flops);
+        json.field("step_bytes", run.step_bytes);
+        json.field("flops_per_second", run.step_seconds > 0.0 ? run.step_flops / run.step_seconds : 0.0);
+        json.field("bytes_per_second",
+                   run.step_seconds > 0.0 ? static_cast<double>(run.step_bytes) / run.step_seconds : 0.0);
         json.array("steps", run.times, [&](const StepTime& time) {
             json.object(
                 [&] {

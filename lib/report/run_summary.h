@@ -83,7 +83,10 @@ struct RunSummary {
     std::vector<MemoryCount> memory;
     std::int64_t kernel_scratch_bytes = 0;  ///< what kernels allocate beside the plan's memory
     std::vector<StepTime> times;            ///< of rank 0, one step of the model
-    double step_seconds = 0.0;              ///< of one step of the model
+    double step_seconds = 0.0;              ///< of one step of the model: the mean, of a repeated one the median
+    double mean_step_seconds = 0.0;
+    double step_flops = 0.0;      ///< of one step of the model, all ranks
+    std::int64_t step_bytes = 0;  ///< weights and cache that one step reads from memory, all ranks; 0 = unknown
     double tokens_per_second = 0.0;
     std::vector<std::string> notes;  ///< "ranks > cores: times are not comparable", ...
 

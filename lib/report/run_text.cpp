@@ -119,6 +119,14 @@ void write_memory(std::ostream& out, const RunSummary& run, const Style& style) 
 void write_times(std::ostream& out, const RunSummary& run, const Style& style) {
     write_section(out, style, "Time of one step of the model");
     out << fmt::format("  {}, {:.1f} tokens/s\n", seconds_text(run.step_seconds), run.tokens_per_second);
+    if (run.step_flops > 0.0 && run.step_seconds > 0.0) {
+        out << fmt::format("  {:.1f} GFLOP/s", 1e-9 * run.step_flops / run.step_seconds);
+        if (run.step_bytes > 0) {
+            out << fmt::format(", {:.1f} GB/s of weights and cache",
+                               1e-9 * static_cast<double>(run.step_bytes) / run.step_seconds);
+        }
+        out << '\n';
+    }
     if (run.times.empty()) {
         return;
     }

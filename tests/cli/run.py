@@ -89,6 +89,23 @@ class Run(CommandTest):
         self.assertLacks(on_terminal("run", self.job, "--steps", "1", env={**ROOT_ALLOWED, "NO_COLOR": "1"}).out,
                          "\x1b")
 
+    def test_repeat_only_measures(self):
+        for mode, tokens in (("prefill", 8), ("decode", 1)):
+            result = self.run_job(self.job, "--repeat", "3", "--mode", mode, "--format", "json")
+            self.assertExit(result, 0)
+            report = json.loads(result.out)
+            self.assertIsNone(report["verify"])
+            self.assertTrue(report["predictions_hold"])
+            time = report["time"]
+            self.assertAlmostEqual(time["tokens_per_second"] * time["step_seconds"], tokens)
+            self.assertAlmostEqual(time["flops_per_second"] * time["step_seconds"] / time["step_flops"], 1)
+        chunks = self.run_job(self.job, "--repeat", "2", "--set", "workload.chunk_length=4", "--format", "json")
+        self.assertExit(chunks, 0)
+        calls = {row["kind"]: row["calls"] for row in json.loads(chunks.out)["time"]["steps"]}
+        self.assertEqual(calls["attention"], MODEL["num_hidden_layers"])
+        for option in (("--steps", "2"), ("--generate", "2"), ("--logits", "x")):
+            self.assertExit(self.run_job(self.job, "--repeat", "2", *option), 2)
+
     def test_steps_beyond_the_cache(self):
         decode = {**TWO_RANKS, "workload": {"mode": "decode", "batch_size": 2, "sequence_length": 8, "cache_length": 10,
                                             "dtype": "f32"}}

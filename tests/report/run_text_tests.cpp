@@ -27,6 +27,9 @@ RunSummary good_run() {
     run.kernel_scratch_bytes = 4096;
     run.times = {{"matmul", 9, 0.003}, {"all-gather", 4, 0.001}};
     run.step_seconds = 0.004;
+    run.mean_step_seconds = 0.0045;
+    run.step_flops = 2e9;
+    run.step_bytes = 40'000'000;
     run.tokens_per_second = 8000.0;
     run.notes = {"8 ranks on 2 cores: times are not comparable"};
     return run;
@@ -105,6 +108,9 @@ TEST_CASE("a run as JSON") {
     CHECK(doc["verify"]["worst_index"] == nlohmann::json::parse("[0,3,17]"));
     CHECK(doc["verify"]["max_rel"].is_null());
     CHECK(doc["time"]["steps"][1]["kind"] == "all-gather");
+    CHECK(doc["time"]["mean_step_seconds"] == 0.0045);
+    CHECK(doc["time"]["flops_per_second"].get<double>() == doctest::Approx(5e11));
+    CHECK(doc["time"]["bytes_per_second"].get<double>() == doctest::Approx(1e10));
     run.verify.reset();
     CHECK(json_of(run)["verify"].is_null());
 }

@@ -1,0 +1,29 @@
+// What the machine itself can do: bytes read per second, the time a cache line takes from core to core, and the flops
+// of oneDNN's matmul with packed weights. Medians over some tenths of a second each; one after the other.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace shardplan::bench {
+
+double median(std::vector<double> values);
+
+/// Bytes per second that `threads` threads read together: 256 MB in huge pages where the system gives them.
+double read_bandwidth(int threads, double seconds);
+
+/// Nanoseconds for a cache line to go from one core to another (half a round trip); 0 with one core.
+double ping_pong(double seconds);
+
+struct MatmulShape {
+    std::int64_t m = 1, k = 1, n = 1;
+};
+
+/// Whether oneDNN multiplies bf16 here.
+bool bf16_supported();
+
+/// Median seconds of all products one after the other, [m,k] x [k,n] each with weights of its own that were packed
+/// before. Passes go on for `seconds`, at least five.
+double matmul_seconds(const std::vector<MatmulShape>& shapes, bool bf16, int threads, double seconds);
+
+}  // namespace shardplan::bench
