@@ -229,6 +229,14 @@ void Groups::reduce_scatter(const AxisList& axes, int dim, const ConstView& in, 
     sent(kind, (me.n - 1) * out.bytes());
 }
 
+void Groups::reduce_scatter_gather(const AxisList& axes, int dim, const ConstView& partial, const View& reduced,
+                                   const std::function<void()>& between, const ConstView& source, const View& out,
+                                   std::span<std::byte> staging) {
+    reduce_scatter(axes, dim, partial, reduced, staging);
+    between();
+    all_gather(axes, dim, source, out, staging);
+}
+
 void Groups::all_reduce(const AxisList& axes, const View& data, std::span<std::byte> staging) {
     reduce_in_place(Reduction::sum, axes, data, staging);
 }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -60,6 +61,13 @@ public:
     /// n * out.shape[dim] = in.shape[dim]: the sum of all inputs, of which each member keeps the block of its position.
     void reduce_scatter(const mesh::AxisList& axes, int dim, const tensor::ConstView& in, const tensor::View& out,
                         std::span<std::byte> staging);
+
+    /// Reduce-scatter of `partial` along dim into `reduced`, then between(): local work that reads `reduced` and fills
+    /// `source`; then all-gather of `source` along dim into `out`. Staging and traffic are those of the two
+    /// collectives.
+    void reduce_scatter_gather(const mesh::AxisList& axes, int dim, const tensor::ConstView& partial,
+                               const tensor::View& reduced, const std::function<void()>& between,
+                               const tensor::ConstView& source, const tensor::View& out, std::span<std::byte> staging);
 
     /// In place. f32, bf16, f64.
     void all_reduce(const mesh::AxisList& axes, const tensor::View& data, std::span<std::byte> staging);
