@@ -67,7 +67,12 @@ struct Scene {
     Scene(Random& random, comm::World& world)
         : mesh(random_mesh(random, world.size())), axes(random_axes(random, mesh)) {
         // Short messages exercise the splitting of long ones.
-        groups = world.groups(mesh, {random.below(2) == 0, random.below(2) == 0 ? 24 : std::int64_t{1} << 30});
+        // So do small windows.
+        groups = world.groups(
+            mesh, {.check_calls = random.below(2) == 0,
+                   .max_call_bytes = random.below(2) == 0 ? 24 : std::int64_t{1} << 30,
+                   .transport = random.below(3) == 0 ? comm::TransportChoice::mpi : comm::TransportChoice::shared,
+                   .window_half_bytes = random.below(2) == 0 ? 64 : std::int64_t{1} << 16});
         n = mesh.size(axes);
         position = mesh.position(world.rank(), axes);
         salt = static_cast<std::uint64_t>(random.below(1 << 20) * 64 + mesh.group(world.rank(), axes).front());
