@@ -6,16 +6,6 @@
 
 namespace shardplan::comm {
 
-namespace {
-
-/// How a block lies in its tensor: `count` runs of `bytes`, the first at `offset`, each `stride` behind the last.
-struct Runs {
-    std::int64_t count = 1;
-    std::int64_t bytes = 0;
-    std::int64_t offset = 0;
-    std::int64_t stride = 0;
-};
-
 Runs runs_of(const tensor::Shape& shape, tensor::DType dtype, int dim, base::Interval range) {
     std::int64_t inner = tensor::size_of(dtype);
     for (std::size_t d = static_cast<std::size_t>(dim) + 1; d < shape.size(); ++d) {
@@ -35,8 +25,6 @@ base::Interval nth_block(const tensor::Shape& shape, int dim, std::int64_t n, st
     const std::int64_t size = shape[static_cast<std::size_t>(dim)] / n;
     return {index * size, (index + 1) * size};
 }
-
-}  // namespace
 
 void pack_block(const tensor::ConstView& whole, int dim, base::Interval range, std::byte* packed) {
     const Runs runs = runs_of(whole.shape, whole.dtype, dim, range);

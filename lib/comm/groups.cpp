@@ -15,6 +15,8 @@
 #include "base/checked.h"
 #include "base/interval.h"
 #include "comm/blocks.h"
+#include "comm/call_checks.h"
+#include "comm/window_collectives.h"
 
 namespace shardplan::comm {
 
@@ -39,77 +41,6 @@ struct Groups::Call {
 
 namespace {
 
-template <typename... Args>
-[[noreturn]] void fail(CollectiveKind kind, fmt::format_string<Args...> text, Args&&... args) {
-    throw std::runtime_error(
-        fmt::format("{}: {}", mesh::to_string(kind), fmt::format(text, std::forward<Args>(args)...)));
-}
-
-void expect_dim(CollectiveKind kind, int dim, const Shape& shape) {
-    if (dim < 0 || dim >= static_cast<int>(shape.size())) {
-        fail(kind, "dimension {} of a tensor of shape {}", dim, tensor::to_string(shape));
-    }
-}
-
-void expect_output(CollectiveKind kind, const ConstView& in, const View& out, const Shape& expected) {
-    if (out.shape != expected) {
-        fail(kind, "the output for an input of shape {} has shape {}, not {}", tensor::to_string(in.shape),
-             tensor::to_string(out.shape), tensor::to_string(expected));
-    }
-    if (out.dtype != in.dtype) {
-        fail(kind, "input of {}, output of {}", tensor::to_string(in.dtype), tensor::to_string(out.dtype));
-    }
-}
-
-void expect_staging(CollectiveKind kind, std::int64_t n, const ConstView& in, const View& out,
-                    std::span<std::byte> staging) {
-    const std::int64_t needed = mesh::staging_bytes(kind, n, in.bytes(), out.bytes(), tensor::size_of(in.dtype));
-    if (n > 1 && std::ssize(staging) < needed) {
-        fail(kind, "{} bytes of staging, {} are needed", staging.size(), needed);
-    }
-}
-
-void expect_reducible(CollectiveKind kind, Reduction reduction, DType dtype) {
-    if (!can_reduce(reduction, dtype)) {
-        fail(kind, "not possible for {}", tensor::to_string(dtype));
-    }
-}
-
-/// Counts of rows for each of n members that fit `room` rows.
-void expect_rows(std::span<const std::int64_t> rows, std::int64_t n, std::int64_t room, std::string_view what) {
-    constexpr CollectiveKind kind = CollectiveKind::all_to_all_v;
-    if (std::ssize(rows) != n) {
-        fail(kind, "{} counts of rows that are {} for a group of {}", rows.size(), what, n);
-    }
-    std::int64_t total = 0;
-    for (const std::int64_t count : rows) {
-        if (count < 0 || count > room - total) {
-            fail(kind, "the rows that are {} do not fit into {}", what, room);
-        }
-        total += count;
-    }
-    if (total > std::numeric_limits<std::int32_t>::max()) {
-        fail(kind, "{} rows are {}, at most 2^31 - 1 can be", total, what);
-    }
-}
-
-/// `shape` with dimension dim * n.
-Shape multiplied(Shape shape, int dim, std::int64_t n) {
-    std::int64_t& size = shape[static_cast<std::size_t>(dim)];
-    size = base::checked_mul(size, n);
-    return shape;
-}
-
-/// `shape` with dimension dim / n; throws unless n divides it.
-Shape divided(CollectiveKind kind, Shape shape, int dim, std::int64_t n) {
-    std::int64_t& size = shape[static_cast<std::size_t>(dim)];
-    if (size % n != 0) {
-        fail(kind, "dimension {} of shape {} cannot be cut into {} equal blocks", dim, tensor::to_string(shape), n);
-    }
-    size /= n;
-    return shape;
-}
-
 void copy_whole(const ConstView& in, const View& out) {
     if (in.data != out.data && in.bytes() > 0) {
         std::memcpy(out.data, in.data, static_cast<std::size_t>(in.bytes()));
@@ -125,23 +56,26 @@ const std::byte* packed_blocks(const ConstView& in, int dim, std::int64_t n, std
     return scratch;
 }
 
-/// Chunk p of `count` elements: [count * p / n, count * (p + 1) / n), in bytes.
+/// Chunk p of `count` elements.
+Interval chunk(std::int64_t count, std::int64_t n, std::int64_t p) {
+    return {count * p / n, count * (p + 1) / n};
+}
+
 std::vector<Interval> chunks_in_bytes(std::int64_t count, std::int64_t n, std::int64_t element_bytes) {
     std::vector<Interval> chunks;
     for (std::int64_t p = 0; p < n; ++p) {
-        chunks.push_back({count * p / n * element_bytes, count * (p + 1) / n * element_bytes});
+        const Interval elements = chunk(count, n, p);
+        chunks.push_back({elements.begin * element_bytes, elements.end * element_bytes});
     }
     return chunks;
 }
 
-}  // namespace
-
-GroupOptions GroupOptions::from_environment() {
-    GroupOptions options;
-    const char* value = std::getenv("SHARDPLAN_CHECK_COLLECTIVES");
-    options.check_calls = value != nullptr && *value != '\0' && std::string_view(value) != "0";
-    return options;
+/// Up to which size of the input the window is the faster way, where there is the choice.
+std::int64_t longest_in_window(CollectiveKind /*kind*/, std::int64_t /*n*/) {
+    return std::numeric_limits<std::int64_t>::max();
 }
+
+}  // namespace
 
 Groups::Groups(const mesh::Mesh& mesh, std::int64_t rank, const GroupOptions& options,
                std::unique_ptr<Transport> transport)
@@ -149,6 +83,10 @@ Groups::Groups(const mesh::Mesh& mesh, std::int64_t rank, const GroupOptions& op
     if (!transport_ && mesh_.device_count() != 1) {
         throw std::runtime_error(
             fmt::format("a mesh of {} devices needs a transport between them", mesh_.device_count()));
+    }
+    if (options_.window_half_bytes < 64 || options_.window_half_bytes % 64 != 0) {
+        throw std::runtime_error(
+            fmt::format("window_half_bytes is {}, must be a positive multiple of 64", options_.window_half_bytes));
     }
     if (options_.max_call_bytes < 8 || options_.max_call_bytes > std::int64_t{1} << 30) {
         throw std::runtime_error(fmt::format("max_call_bytes is {}, must be from 8 to 2^30", options_.max_call_bytes));
@@ -188,6 +126,24 @@ Groups::Member Groups::enter(const AxisList& axes, const Call& call) {
     return me;
 }
 
+Window* Groups::window(CollectiveKind kind, const AxisList& axes, std::int64_t bytes) {
+    if (options_.transport == TransportChoice::mpi ||
+        (options_.transport == TransportChoice::automatic && bytes > longest_in_window(kind, mesh_.size(axes)))) {
+        return nullptr;
+    }
+    Window* window = transport_->window(axes);
+    if (window == nullptr && options_.transport == TransportChoice::shared) {
+        const std::vector<WindowReport> reports = transport_->windows();
+        const auto own = std::find_if(reports.begin(), reports.end(), [&](const auto& r) { return r.axes == axes; });
+        fail(kind, "no shared memory between the ranks of a group: {}", own->refused);
+    }
+    return window;
+}
+
+std::vector<WindowReport> Groups::windows() const {
+    return transport_ ? transport_->windows() : std::vector<WindowReport>{};
+}
+
 void Groups::sent(CollectiveKind kind, std::int64_t bytes) {
     traffic_[static_cast<std::size_t>(kind)].wire_bytes += bytes;
 }
@@ -202,7 +158,9 @@ void Groups::all_gather(const AxisList& axes, int dim, const ConstView& in, cons
     if (me.n == 1 || in.bytes() == 0) {
         return copy_whole(in, out);
     }
-    if (blocks_are_contiguous(out.shape, dim)) {
+    if (Window* shared = window(kind, axes, in.bytes())) {
+        window_all_gather(*shared, dim, in, out);
+    } else if (blocks_are_contiguous(out.shape, dim)) {
         transport_->all_gather(axes, in.data, out.data, in.bytes());
     } else {
         transport_->all_gather(axes, in.data, staging.data(), in.bytes());
@@ -222,11 +180,23 @@ void Groups::reduce_scatter(const AxisList& axes, int dim, const ConstView& in, 
     if (me.n == 1 || in.bytes() == 0) {
         return copy_whole(in, out);
     }
-    std::byte* received = staging.data() + in.bytes();
-    const std::byte* blocks = packed_blocks(in, dim, me.n, staging.data());
-    transport_->all_to_all(axes, blocks, received, out.bytes());
-    ordered_reduce(Reduction::sum, in.dtype, received, me.n, out.count(), out.data);
+    if (Window* shared = window(kind, axes, in.bytes())) {
+        window_reduce_scatter(*shared, dim, in, out);
+    } else {
+        std::byte* received = staging.data() + in.bytes();
+        const std::byte* blocks = packed_blocks(in, dim, me.n, staging.data());
+        transport_->all_to_all(axes, blocks, received, out.bytes());
+        ordered_reduce(Reduction::sum, in.dtype, received, me.n, out.count(), out.data);
+    }
     sent(kind, (me.n - 1) * out.bytes());
+}
+
+void Groups::reduce_scatter_gather(const AxisList& axes, int dim, const ConstView& partial, const View& reduced,
+                                   const std::function<void()>& between, const ConstView& source, const View& out,
+                                   std::span<std::byte> staging) {
+    reduce_scatter(axes, dim, partial, reduced, staging);
+    between();
+    all_gather(axes, dim, source, out, staging);
 }
 
 void Groups::all_reduce(const AxisList& axes, const View& data, std::span<std::byte> staging) {
@@ -244,12 +214,17 @@ void Groups::reduce_in_place(Reduction reduction, const AxisList& axes, const Vi
     const Member me = enter(axes, {kind, data.dtype, data.count()});
     expect_staging(kind, me.n, data, data, staging);
     expect_reducible(kind, reduction, data.dtype);
-    if (me.n == 1) {
+    const std::int64_t count = data.count();
+    if (me.n == 1 || count == 0) {
         return;
     }
     const std::int64_t element = tensor::size_of(data.dtype);
+    if (Window* shared = window(kind, axes, data.bytes())) {
+        window_all_reduce(*shared, reduction, data);
+        const std::int64_t own = chunk(count, me.n, me.position).size() * element;
+        return sent(kind, data.bytes() - own + (me.n - 1) * own);
+    }
     const std::int64_t segment = options_.max_call_bytes / element;
-    const std::int64_t count = data.count();
     for (std::int64_t begin = 0; begin < count; begin += segment) {
         const View part{data.data + begin * element, data.dtype, {std::min(segment, count - begin)}};
         reduce_segment(reduction, axes, me, part, staging.data());
@@ -281,6 +256,10 @@ void Groups::all_to_all(const AxisList& axes, int split_dim, int concat_dim, con
         return copy_whole(in, out);
     }
     const std::int64_t block_bytes = in.bytes() / me.n;
+    sent(kind, (me.n - 1) * block_bytes);
+    if (Window* shared = window(kind, axes, in.bytes())) {
+        return window_all_to_all(*shared, split_dim, concat_dim, in, out);
+    }
     const std::byte* blocks = packed_blocks(in, split_dim, me.n, staging.data());
     if (blocks_are_contiguous(out.shape, concat_dim)) {
         transport_->all_to_all(axes, blocks, out.data, block_bytes);
@@ -289,7 +268,6 @@ void Groups::all_to_all(const AxisList& axes, int split_dim, int concat_dim, con
         transport_->all_to_all(axes, blocks, received, block_bytes);
         unpack_blocks(received, concat_dim, me.n, out);
     }
-    sent(kind, (me.n - 1) * block_bytes);
 }
 
 void Groups::all_to_all_v(const AxisList& axes, std::span<const std::int64_t> send_rows,
@@ -316,7 +294,11 @@ void Groups::all_to_all_v(const AxisList& axes, std::span<const std::int64_t> se
     if (row_bytes > std::numeric_limits<std::int32_t>::max()) {
         fail(kind, "rows of {} bytes are too long", row_bytes);
     }
-    transport_->all_to_all_rows(axes, in.data, send_rows, out.data, receive_rows, row_bytes);
+    if (Window* shared = window(kind, axes, 0)) {  // the members' sizes differ, their choice must not
+        window_all_to_all_rows(*shared, in.data, send_rows, out.data, receive_rows, row_bytes);
+    } else {
+        transport_->all_to_all_rows(axes, in.data, send_rows, out.data, receive_rows, row_bytes);
+    }
     const std::int64_t rows = std::accumulate(send_rows.begin(), send_rows.end(), std::int64_t{0});
     sent(kind, (rows - send_rows[own]) * row_bytes);
 }
@@ -346,7 +328,12 @@ void Groups::permute(const AxisList& axes, std::int64_t source, std::span<const 
         copy_whole(in, out);
     }
     if (me.n > 1 && in.bytes() > 0) {
-        transport_->exchange(axes, own ? -1 : source, others, in.data, out.data, in.bytes());
+        const std::int64_t taken = own ? -1 : source;
+        if (Window* shared = window(kind, axes, in.bytes())) {
+            window_permute(*shared, taken, !others.empty(), in.data, out.data, in.bytes());
+        } else {
+            transport_->exchange(axes, taken, others, in.data, out.data, in.bytes());
+        }
         sent(kind, std::ssize(others) * in.bytes());
     }
 }

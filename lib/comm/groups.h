@@ -9,9 +9,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <span>
-#include <string_view>
+#include <vector>
 
 #include "comm/ordered_reduce.h"
 #include "comm/transport.h"
@@ -33,6 +35,13 @@ inline constexpr std::size_t collective_kinds = static_cast<std::size_t>(mesh::C
 /// Indexed by mesh::CollectiveKind.
 using TrafficTable = std::array<Traffic, collective_kinds>;
 
+/// How the bytes of a collective travel; results are the same to the bit. Between hosts always by MPI.
+enum class TransportChoice : std::uint8_t {
+    automatic,  ///< the faster one for the kind and the size, as far as the ranks can share memory
+    mpi,
+    shared,  ///< through shared memory; throws where a group has none
+};
+
 struct GroupOptions {
     /// Before each collective, compare kind, dtype, element count and dimensions between the members and throw on all
     /// of them when they differ: MPI itself mixes up the data or waits for ever.
@@ -40,7 +49,15 @@ struct GroupOptions {
     /// Longest message (counts of MPI 3 are int); longer ones are split. @pre 8 <= max_call_bytes <= 2^30
     std::int64_t max_call_bytes = std::int64_t{1} << 30;
 
-    /// check_calls from SHARDPLAN_CHECK_COLLECTIVES (set, not empty and not "0").
+    TransportChoice transport = TransportChoice::automatic;
+    /// Of the shared memory of each rank and group, of which there are two halves: longer data go in pieces.
+    /// @pre a positive multiple of 64
+    std::int64_t window_half_bytes = std::int64_t{1} << 20;
+    /// What the windows of one group may take of it together, beside the room that the system has.
+    std::int64_t shared_memory_limit = std::numeric_limits<std::int64_t>::max();
+
+    /// check_calls from SHARDPLAN_CHECK_COLLECTIVES (set, not empty and not "0"), transport from SHARDPLAN_TRANSPORT
+    /// (auto, mpi, shared; throws std::runtime_error for anything else).
     static GroupOptions from_environment();
 };
 
@@ -60,6 +77,13 @@ public:
     /// n * out.shape[dim] = in.shape[dim]: the sum of all inputs, of which each member keeps the block of its position.
     void reduce_scatter(const mesh::AxisList& axes, int dim, const tensor::ConstView& in, const tensor::View& out,
                         std::span<std::byte> staging);
+
+    /// Reduce-scatter of `partial` along dim into `reduced`, then between(): local work that reads `reduced` and fills
+    /// `source`; then all-gather of `source` along dim into `out`. Staging and traffic are those of the two
+    /// collectives.
+    void reduce_scatter_gather(const mesh::AxisList& axes, int dim, const tensor::ConstView& partial,
+                               const tensor::View& reduced, const std::function<void()>& between,
+                               const tensor::ConstView& source, const tensor::View& out, std::span<std::byte> staging);
 
     /// In place. f32, bf16, f64.
     void all_reduce(const mesh::AxisList& axes, const tensor::View& data, std::span<std::byte> staging);
@@ -90,6 +114,9 @@ public:
     /// Local: out = the block of the own position, n * out.shape[dim] = in.shape[dim].
     void slice(const mesh::AxisList& axes, int dim, const tensor::ConstView& in, const tensor::View& out);
 
+    /// The shared memory of the groups used so far. Local.
+    std::vector<WindowReport> windows() const;
+
     const TrafficTable& traffic() const { return traffic_; }
     const Traffic& traffic(mesh::CollectiveKind kind) const { return traffic_[static_cast<std::size_t>(kind)]; }
     void reset_traffic() { traffic_ = {}; }
@@ -108,6 +135,8 @@ private:
     void reduce_segment(Reduction reduction, const mesh::AxisList& axes, Member me, const tensor::View& segment,
                         std::byte* staging);
     std::int64_t other_member(const mesh::AxisList& axes, std::int64_t position, const tensor::ConstView& data);
+    /// Through which the collective goes; nullptr: as messages. The same on all members if `bytes` are.
+    Window* window(mesh::CollectiveKind kind, const mesh::AxisList& axes, std::int64_t bytes);
     void sent(mesh::CollectiveKind kind, std::int64_t bytes);
 
     mesh::Mesh mesh_;

@@ -59,10 +59,18 @@ std::vector<Interval> one_behind_the_other(std::span<const std::int64_t> sizes) 
 
 class MpiTransport final : public Transport {
 public:
-    MpiTransport(MPI_Comm parent, const mesh::Mesh& mesh, std::int64_t rank, std::int64_t max_call_bytes)
-        : parent_(parent), mesh_(mesh), rank_(rank), max_call_bytes_(max_call_bytes) {}
+    MpiTransport(MPI_Comm parent, const mesh::Mesh& mesh, std::int64_t rank, std::int64_t max_call_bytes,
+                 const WindowOptions& options)
+        : parent_(parent), mesh_(mesh), rank_(rank), max_call_bytes_(max_call_bytes), window_options_(options) {}
 
     ~MpiTransport() override {
+        // Freeing a window waits for its other members: all ranks must come to their windows in one order.
+        std::sort(windows_.begin(), windows_.end(), [](const GroupWindow& a, const GroupWindow& b) {
+            return names(a.report.axes) < names(b.report.axes);
+        });
+        for (GroupWindow& entry : windows_) {
+            entry.shared.reset();
+        }
         for (auto& entry : comms_) {
             MPI_Comm_free(&entry.second);
         }
@@ -140,7 +148,40 @@ public:
         check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
     }
 
+    Window* window(const AxisList& axes) override {
+        auto known = std::find_if(windows_.begin(), windows_.end(),
+                                  [&](const GroupWindow& entry) { return entry.report.axes == axes; });
+        if (known == windows_.end()) {
+            GroupWindow made;
+            made.report.axes = axes;
+            made.shared = make_mpi_window(MPI_Comm_c2f(comm_of(axes)), window_options_, made.report);
+            known = windows_.insert(windows_.end(), std::move(made));
+        }
+        return known->shared ? &known->shared->window() : nullptr;
+    }
+
+    std::vector<WindowReport> windows() const override {
+        std::vector<WindowReport> reports;
+        for (const GroupWindow& entry : windows_) {
+            reports.push_back(entry.report);
+        }
+        return reports;
+    }
+
 private:
+    struct GroupWindow {
+        WindowReport report;
+        std::unique_ptr<SharedWindow> shared;
+    };
+
+    static std::vector<int> names(const AxisList& axes) {
+        std::vector<int> ids;
+        for (int i = 0; i < axes.size(); ++i) {
+            ids.push_back(mesh::index_of(axes[i]));
+        }
+        return ids;
+    }
+
     /// Created on first use by the members alone, so that groups need not be first used in the same order everywhere.
     MPI_Comm comm_of(const AxisList& axes) {
         const auto known =
@@ -172,14 +213,16 @@ private:
     mesh::Mesh mesh_;
     std::int64_t rank_;
     std::int64_t max_call_bytes_;
+    WindowOptions window_options_;
     std::vector<std::pair<AxisList, MPI_Comm>> comms_;
+    std::vector<GroupWindow> windows_;
 };
 
 }  // namespace
 
 std::unique_ptr<Transport> make_mpi_transport(int parent, const mesh::Mesh& mesh, std::int64_t rank,
-                                              std::int64_t max_call_bytes) {
-    return std::make_unique<MpiTransport>(MPI_Comm_f2c(parent), mesh, rank, max_call_bytes);
+                                              std::int64_t max_call_bytes, const WindowOptions& windows) {
+    return std::make_unique<MpiTransport>(MPI_Comm_f2c(parent), mesh, rank, max_call_bytes, windows);
 }
 
 }  // namespace shardplan::comm

@@ -32,6 +32,7 @@ public:
                   "MPI_Comm_split_type");
         check_mpi(MPI_Comm_rank(local, &local_rank_), "MPI_Comm_rank");
         check_mpi(MPI_Comm_size(local, &local_size_), "MPI_Comm_size");
+        oversubscribed_ = more_ranks_than_cores(MPI_Comm_c2f(local));
         check_mpi(MPI_Comm_free(&local), "MPI_Comm_free");
     }
     ~MpiWorld() override { MPI_Comm_free(&comm_); }
@@ -80,7 +81,8 @@ protected:
     }
 
     std::unique_ptr<Transport> transport(const mesh::Mesh& mesh, const GroupOptions& options) override {
-        return make_mpi_transport(MPI_Comm_c2f(comm_), mesh, rank_, options.max_call_bytes);
+        return make_mpi_transport(MPI_Comm_c2f(comm_), mesh, rank_, options.max_call_bytes,
+                                  {options.window_half_bytes, options.shared_memory_limit, oversubscribed_});
     }
 
 private:
@@ -89,6 +91,7 @@ private:
     int size_ = 1;
     int local_rank_ = 0;
     int local_size_ = 1;
+    bool oversubscribed_ = false;
 };
 
 }  // namespace

@@ -6,11 +6,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/interval.h"
+#include "comm/window.h"
 #include "mesh/mesh.h"
 
 namespace shardplan::comm {
+
+/// How a group that was asked for a window got one, or not.
+struct WindowReport {
+    mesh::AxisList axes;
+    std::int64_t members = 0;
+    std::int64_t bytes = 0;  ///< of shared memory that this rank adds; 0: no window
+    double latency = 0.0;    ///< Window::measure_latency; 0 when there are more ranks than cores
+    Stores stores = Stores::plain;
+    std::string refused;  ///< why there is no window
+};
 
 class Transport {
 public:
@@ -44,6 +57,12 @@ public:
     /// source < 0: receives nothing.
     virtual void exchange(const mesh::AxisList& axes, std::int64_t source, std::span<const std::int64_t> destinations,
                           const std::byte* send, std::byte* received, std::int64_t bytes) = 0;
+
+    /// Memory that all members share, made at the first call; nullptr where there is none. The same on all members.
+    virtual Window* window(const mesh::AxisList& axes) = 0;
+
+    /// Of the groups that were asked for one so far. Local.
+    virtual std::vector<WindowReport> windows() const = 0;
 };
 
 }  // namespace shardplan::comm
