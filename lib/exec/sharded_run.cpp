@@ -138,8 +138,8 @@ FloatTensor ShardedRun::decode(TokenBatch& tokens, RunReport& report) {
 void ShardedRun::repeat(const TokenBatch& tokens, RunReport& report) {
     const model::Workload& workload = plan_.graph.workload;
     const std::int64_t length = workload.query_length();
-    const std::int64_t chunks = decodes(plan_) ? 1 : workload.step_count();
-    const std::int64_t start = decodes(plan_) ? workload.sequence_length : 0;
+    const std::int64_t chunks = workload.continues() ? 1 : workload.step_count();
+    const std::int64_t start = workload.continues() ? workload.sequence_length : 0;
     report.measured_steps = options_.repeat * chunks;
     for (std::int64_t i = -chunks; i < report.measured_steps; ++i) {
         if (i == 0) {
