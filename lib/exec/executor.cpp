@@ -260,18 +260,15 @@ void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::in
         const auto owner = static_cast<std::size_t>(frame.schedule.owner[static_cast<std::size_t>(id)]);
         frame.views[static_cast<std::size_t>(id)].data = frame.views[owner].data;
     };
+    const auto compute = [&] {
+        run_compute({plan_, frame.block, frame.graph, frame.schedule, frame.layer, groups_.rank(), frame.pass, kernels_,
+                     parameters_, allocator_, first_positions, frame.views},
+                    *step.compute, schedule);
+    };
     const auto start = std::chrono::steady_clock::now();
     if (step.compute) {
         std::for_each(step.compute->outputs.begin(), step.compute->outputs.end(), set_alias);
-        const auto compute = [&] {
-            run_compute({plan_, frame.block, frame.graph, frame.schedule, frame.layer, groups_.rank(), frame.pass,
-                         kernels_, parameters_, allocator_, first_positions, frame.views},
-                        *step.compute, schedule);
-        };
         compute();
-        if (is_routing(frame.graph, *step.compute)) {
-            show_routing(frame, *step.compute, compute);
-        }
     } else {
         const plan::CollectiveStep& collective = *step.collective;
         set_alias(collective.output);
@@ -280,6 +277,9 @@ void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::in
                        {staging.data(), static_cast<std::size_t>(staging.bytes())});
     }
     count_time(schedule.timer, start);
+    if (step.compute && is_routing(frame.graph, *step.compute)) {
+        show_routing(frame, *step.compute, compute);
+    }
 }
 
 void Executor::show_routing(const Frame& frame, const plan::ComputeStep& step,

@@ -76,6 +76,7 @@ FloatTensor ShardedRun::run(TokenBatch& tokens, const WeightSource& weights, Run
 void ShardedRun::watch_routing() {
     executor_->watch_routing(
         [this](int layer, const tensor::ConstView& routing, std::span<const base::Interval> ranges) {
+            const auto begun = Clock::now();
             const std::int64_t batch = ranges[0].begin;
             const std::int64_t slots = ranges[1].begin;
             chosen_.add(
@@ -84,6 +85,7 @@ void ShardedRun::watch_routing() {
                     return first_positions_[static_cast<std::size_t>(batch + row)] +
                            plan_.token_order.position(slots + column);
                 });
+            copying_ += seconds_since(begun);
         });
 }
 
@@ -105,7 +107,7 @@ void ShardedRun::step(const TokenBatch& ids, std::span<const std::int64_t> first
     world_.barrier();
     const auto start = Clock::now();
     const std::int64_t batch = plan_.graph.workload.batch_size;
-    double copying = 0.0;  // of logits, which no step of the plan is
+    copying_ = 0.0;
     parts_.clear();
     for (std::int64_t first = 0; first < ids.batch; first += batch) {  // micro-batches
         first_sequence_ = first;
@@ -114,10 +116,10 @@ void ShardedRun::step(const TokenBatch& ids, std::span<const std::int64_t> first
         if (wants_logits()) {
             const auto computed = Clock::now();
             parts_.push_back(logits_part(*executor_));
-            copying += seconds_since(computed);
+            copying_ += seconds_since(computed);
         }
     }
-    report.step_seconds.push_back(seconds_since(start) - copying);
+    report.step_seconds.push_back(seconds_since(start) - copying_);
     report.executed_steps += 1;
 }
 
