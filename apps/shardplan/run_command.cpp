@@ -22,13 +22,17 @@
 namespace shardplan::app {
 namespace {
 
-/// The unsharded model that the run is compared with: the same model on one device, every axis field None.
+/// The unsharded model that the run is compared with: the same model on one device, every axis field None. Where the
+/// number of positions decides the frequencies of rope it has those of the plan, whose steps may end before it.
 std::optional<plan::Plan> reference_plan(const plan::Plan& plan, std::int64_t tokens) {
     plan::Job job = plan.job;
     job.mesh = mesh::Mesh({{"device", 1}});
     for (const partition::FieldInfo& field : partition::PartitionAxis::fields(job.partition_axis.compat())) {
         job.partition_axis.set(field.name, {}, "");
     }
+    job.model.attention.rope = plan.graph.model.attention.rope;
+    job.model.attention.local_rope = plan.graph.model.attention.local_rope;
+    job.model.attention.rope.original_positions = job.model.attention.local_rope.original_positions = 0;
     job.rule_source = partition::RuleSource::derived;
     job.custom_rules.clear();
     job.provider = backend::ProviderChoice::local;

@@ -99,6 +99,7 @@ report::RunSummary summarise(const plan::Plan& plan, const exec::RunReport& run,
     summary.threads = threads;
     if (run.verified) {
         summary.verify = verify_result(run.comparison);
+        summary.verify->routing_ties = run.routing_ties;
     }
     if (!run.generated.empty()) {
         summary.generated = report::Generated{run.generated, {}};

@@ -86,8 +86,16 @@ inline constexpr JobField account_for_loss = {
 inline constexpr JobField remainder = {
     "remainder", "Even stages that do not divide the layers: the first or the last ones get one more.", R"("first")",
     ""};
-inline constexpr std::array pipeline_fields = {pipeline_axis, pipeline_layers, account_for_embedding, account_for_loss,
-                                               remainder};
+inline constexpr JobField virtual_stages = {"virtual_pipeline_model_parallel_size",
+                                            "Megatron's interleaved stages, several runs of layers on each device. "
+                                            "Only 1 is planned: a device holds one run of "
+                                            "neighbouring layers.",
+                                            "1",
+                                            "1",
+                                            1,
+                                            most_stage_layers};
+inline constexpr std::array pipeline_fields = {pipeline_axis,    pipeline_layers, account_for_embedding,
+                                               account_for_loss, remainder,       virtual_stages};
 
 inline constexpr JobField axes = {
     "axes", "Axis name to size, in order: the last axis varies fastest with the rank. One size may be -1.",

@@ -182,7 +182,8 @@ ordered_json pipeline_schema() {
                       {fields::pipeline_layers, layers},
                       {fields::account_for_embedding, flag},
                       {fields::account_for_loss, flag},
-                      {fields::remainder, one_of_names(names::remainders)}});
+                      {fields::remainder, one_of_names(names::remainders)},
+                      {fields::virtual_stages, integer(fields::virtual_stages)}});
 }
 
 ordered_json options_schema() {

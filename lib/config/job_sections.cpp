@@ -162,6 +162,14 @@ void read_pipeline(const ConfigValue& value, plan::Job& job, diag::Diagnostics& 
     pipeline.account_for_embedding = reader.flag("account_for_embedding").value_or(false);
     pipeline.account_for_loss = reader.flag("account_for_loss").value_or(false);
     pipeline.remainder_last = reader.choice<bool>("remainder", names::remainders).value_or(false);
+    if (const std::int64_t runs = integer(reader, fields::virtual_stages).value_or(1); runs > 1) {
+        diagnostics.report("SP3005",
+                           fmt::format("interleaved stages are not supported: {} {} asks for {} runs of layers on each "
+                                       "device",
+                                       fields::virtual_stages.name, runs, runs),
+                           reader.find(fields::virtual_stages.name)->pointer,
+                           "leave it out: each device then holds one run of neighbouring layers");
+    }
     if (const ConfigValue* layers = reader.find("layers")) {
         if (layers->array() == nullptr || layers->array()->empty()) {
             report_type(*layers, "a list with the layers of each stage", diagnostics);

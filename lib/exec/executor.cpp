@@ -260,15 +260,15 @@ void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::in
         const auto owner = static_cast<std::size_t>(frame.schedule.owner[static_cast<std::size_t>(id)]);
         frame.views[static_cast<std::size_t>(id)].data = frame.views[owner].data;
     };
-    const auto start = std::chrono::steady_clock::now();
-    if (step.compute) {
-        std::for_each(step.compute->outputs.begin(), step.compute->outputs.end(), set_alias);
+    const auto compute = [&] {
         run_compute({plan_, frame.block, frame.graph, frame.schedule, frame.layer, groups_.rank(), frame.pass, kernels_,
                      parameters_, allocator_, first_positions, frame.views},
                     *step.compute, schedule);
-        if (routing_watcher_ && is_routing(frame.graph, *step.compute)) {
-            routing_watcher_(frame.layer, frame.views[static_cast<std::size_t>(step.compute->outputs.front())]);
-        }
+    };
+    const auto start = std::chrono::steady_clock::now();
+    if (step.compute) {
+        std::for_each(step.compute->outputs.begin(), step.compute->outputs.end(), set_alias);
+        compute();
     } else {
         const plan::CollectiveStep& collective = *step.collective;
         set_alias(collective.output);
@@ -277,6 +277,21 @@ void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::in
                        {staging.data(), static_cast<std::size_t>(staging.bytes())});
     }
     count_time(schedule.timer, start);
+    if (step.compute && is_routing(frame.graph, *step.compute)) {
+        show_routing(frame, *step.compute, compute);
+    }
+}
+
+void Executor::show_routing(const Frame& frame, const plan::ComputeStep& step,
+                            const std::function<void()>& route) const {
+    const auto logits = static_cast<std::size_t>(step.inputs.front());
+    const auto routing = static_cast<std::size_t>(step.outputs.front());
+    if (routing_guide_) {
+        routing_guide_(frame.layer, frame.views[logits], frame.views[routing], route);
+    }
+    if (routing_watcher_) {
+        routing_watcher_(frame.layer, frame.views[routing], frame.schedule.ranges[routing]);
+    }
 }
 
 tensor::ConstView Executor::cache(std::size_t stored, std::size_t instance) const {

@@ -61,9 +61,15 @@ public:
     /// Of the last run; valid until the next.
     LogitsBlock logits() const;
 
-    /// Called with the local part of every routing that is computed.
-    using RoutingWatcher = std::function<void(int layer, const tensor::ConstView& routing)>;
+    /// Called with the local part of every routing that is computed, and what it holds of the batch and its tokens.
+    using RoutingWatcher =
+        std::function<void(int layer, const tensor::ConstView& routing, std::span<const base::Interval> ranges)>;
     void watch_routing(RoutingWatcher watcher) { routing_watcher_ = std::move(watcher); }
+
+    /// Called with every routing that is computed, before it is watched: it may change the logits and call `route`.
+    using RoutingGuide = std::function<void(int layer, const tensor::View& logits, const tensor::View& routing,
+                                            const std::function<void()>& route)>;
+    void guide_routing(RoutingGuide guide) { routing_guide_ = std::move(guide); }
 
     /// One entry per kind of step in the plan, in order of first appearance.
     std::vector<StepTime> times() const;
@@ -84,6 +90,7 @@ private:
     void count_time(std::size_t timer, std::chrono::steady_clock::time_point start);
     void run_loop(Frame& frame, std::size_t first, std::size_t end, std::span<const std::int64_t> first_positions);
     void run_step(Frame& frame, std::size_t step, std::span<const std::int64_t> first_positions);
+    void show_routing(const Frame& frame, const plan::ComputeStep& step, const std::function<void()>& route) const;
 
     const plan::Plan& plan_;
     comm::Groups& groups_;
@@ -98,6 +105,7 @@ private:
     tensor::View carried_view_;
     std::vector<StepTime> times_;
     RoutingWatcher routing_watcher_;
+    RoutingGuide routing_guide_;
 };
 
 }  // namespace shardplan::exec

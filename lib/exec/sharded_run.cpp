@@ -27,6 +27,10 @@ std::vector<std::int64_t> prompt_lengths(const plan::Plan& plan, const RunOption
     return std::vector<std::int64_t>(static_cast<std::size_t>(workload.total_batch()), workload.sequence_length);
 }
 
+bool rounds_routing(const plan::Plan& plan, const RunOptions& options) {
+    return options.verify && plan.graph.model.moe.experts > 0 && plan.graph.workload.dtype != tensor::DType::f32;
+}
+
 DecodeFeed feed_of(const plan::Plan& plan, const RunOptions& options) {
     const model::Workload& workload = plan.graph.workload;
     return {prompt_lengths(plan, options), workload.sequence_length, measured_steps(plan, options), options.generate,
@@ -58,6 +62,9 @@ FloatTensor ShardedRun::run(TokenBatch& tokens, const WeightSource& weights, Run
     const auto start = Clock::now();
     executor_ = std::make_unique<Executor>(plan_, *groups_, *kernels_, weights, allocator_);
     report.load_seconds = seconds_since(start);
+    if (rounds_routing(plan_, options_)) {
+        watch_routing();
+    }
     report.kernels = kernels_->describe();
     report.measured_steps = measured_steps(plan_, options_);
     FloatTensor logits;
@@ -71,6 +78,32 @@ FloatTensor ShardedRun::run(TokenBatch& tokens, const WeightSource& weights, Run
     return logits;
 }
 
+void ShardedRun::watch_routing() {
+    executor_->watch_routing(
+        [this](int layer, const tensor::ConstView& routing, std::span<const base::Interval> ranges) {
+            const auto begun = Clock::now();
+            const std::int64_t batch = ranges[0].begin;
+            const std::int64_t slots = ranges[1].begin;
+            chosen_.add(
+                layer, routing, [&](std::int64_t row) { return first_sequence_ + batch + row; },
+                [&](std::int64_t row, std::int64_t column) {
+                    return first_positions_[static_cast<std::size_t>(batch + row)] +
+                           plan_.token_order.position(slots + column);
+                });
+            copying_ += seconds_since(begun);
+        });
+}
+
+ChosenExperts ShardedRun::chosen_experts() const {
+    ChosenExperts all;
+    if (rounds_routing(plan_, options_)) {
+        for (const std::string& message : world_.gather(chosen_.message())) {
+            all.merge(message);
+        }
+    }
+    return all;
+}
+
 void ShardedRun::step(const TokenBatch& ids, std::span<const std::int64_t> first_positions, std::int64_t steps,
                       RunReport& report) {
     if (options_.progress) {
@@ -79,18 +112,19 @@ void ShardedRun::step(const TokenBatch& ids, std::span<const std::int64_t> first
     world_.barrier();
     const auto start = Clock::now();
     const std::int64_t batch = plan_.graph.workload.batch_size;
-    double copying = 0.0;  // of logits, which no step of the plan is
+    copying_ = 0.0;
     parts_.clear();
     for (std::int64_t first = 0; first < ids.batch; first += batch) {  // micro-batches
-        executor_->run(ids.rows(first, batch),
-                       first_positions.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(batch)));
+        first_sequence_ = first;
+        first_positions_ = first_positions.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(batch));
+        executor_->run(ids.rows(first, batch), first_positions_);
         if (wants_logits()) {
             const auto computed = Clock::now();
             parts_.push_back(logits_part(*executor_));
-            copying += seconds_since(computed);
+            copying_ += seconds_since(computed);
         }
     }
-    report.step_seconds.push_back(seconds_since(start) - copying);
+    report.step_seconds.push_back(seconds_since(start) - copying_);
     report.executed_steps += 1;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "exec/decode_feed.h"
 #include "exec/executor.h"
 #include "exec/logits.h"
+#include "exec/routing_ties.h"
 #include "exec/verify.h"
 #include "plan/plan.h"
 
@@ -23,9 +25,13 @@ public:
     /// `report`. Generating, it writes the generated ids into `tokens`.
     FloatTensor run(TokenBatch& tokens, const WeightSource& weights, RunReport& report);
 
+    /// What the run's tokens chose, on rank 0, where the unsharded model may have to take it over. Collective.
+    ChosenExperts chosen_experts() const;
+
 private:
     void step(const TokenBatch& ids, std::span<const std::int64_t> first_positions, std::int64_t steps,
               RunReport& report);
+    void watch_routing();
     bool wants_logits() const { return options_.verify || !options_.logits_file.empty(); }
     FloatTensor prefill(const TokenBatch& tokens, RunReport& report);
     FloatTensor decode(TokenBatch& tokens, RunReport& report);
@@ -43,7 +49,14 @@ private:
     std::unique_ptr<comm::Groups> groups_;
     std::unique_ptr<Executor> executor_;
     std::vector<std::string> parts_;  ///< of the logits of the last step, for each micro-batch
+    ChosenExperts chosen_;            ///< by this rank's tokens, if they are watched
+    double copying_ = 0.0;            ///< seconds of the last step for logits and choices, which no step of the plan is
+    std::int64_t first_sequence_ = 0;                ///< of the micro-batch that runs
+    std::span<const std::int64_t> first_positions_;  ///< of its sequences
 };
+
+/// Whether rounding can make experts of the sharded and the unsharded run differ.
+bool rounds_routing(const plan::Plan& plan, const RunOptions& options);
 
 /// The prompts of options, or of the workload, one length per sequence.
 std::vector<std::int64_t> prompt_lengths(const plan::Plan& plan, const RunOptions& options);

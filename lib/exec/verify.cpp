@@ -13,6 +13,7 @@
 #include "exec/checkpoint_weights.h"
 #include "exec/greedy.h"
 #include "exec/routed_traffic.h"
+#include "exec/routing_ties.h"
 #include "exec/safetensors_writer.h"
 #include "exec/seeded_weights.h"
 #include "exec/sharded_run.h"
@@ -86,16 +87,28 @@ std::unique_ptr<WeightSource> make_weights(const RunOptions& options, const mode
     return std::make_unique<SeededWeights>(options.seed, model);
 }
 
+/// The experts that the unsharded model chooses, and those that the sharded run chose.
+struct Routing {
+    RoutingLog log;
+    RoutingTies ties;
+};
+
 /// Logits of the unsharded model at the positions that were measured.
 FloatTensor reference_logits(const plan::Plan& plan, const plan::Plan& reference, const TokenBatch& tokens,
-                             const WeightSource& weights, const RunOptions& options, std::int64_t steps,
-                             RoutingLog& routing) {
+                             const WeightSource& weights, const RunOptions& options, Routing& routing) {
     const auto world = comm::make_self_world();
     const auto groups = world->groups(reference.mesh.refined());
     const auto kernels = kernels::make_kernels(kernels::KernelSet::reference);
     Allocator allocator;
     Executor executor(reference, *groups, *kernels, weights, allocator);
-    executor.watch_routing([&](int layer, const tensor::ConstView& weights) { routing.add(layer, weights); });
+    executor.watch_routing([&](int layer, const tensor::ConstView& weights, std::span<const base::Interval>) {
+        routing.log.add(layer, weights);
+    });
+    if (rounds_routing(plan, options)) {
+        executor.guide_routing(
+            [&](int layer, const tensor::View& scores, const tensor::View& weights,
+                const std::function<void()>& route) { routing.ties.settle(layer, scores, weights, route); });
+    }
     executor.run(tokens, 0);
     const FloatTensor logits = gather_logits(*world, reference, executor);
     if (!plan.graph.workload.continues()) {
@@ -105,7 +118,7 @@ FloatTensor reference_logits(const plan::Plan& plan, const plan::Plan& reference
     for (std::int64_t& position : first) {
         position -= options.generate ? 1 : 0;
     }
-    return tokens_of(logits, first, steps * plan.graph.workload.query_length());
+    return tokens_of(logits, first, measured_steps(plan, options) * plan.graph.workload.query_length());
 }
 
 /// Generated ids that are not the most likely ones of `expected` [b, n, v].
@@ -136,18 +149,19 @@ void compare_routed(const plan::Plan& plan, const RunOptions& options, const Rou
 
 /// Rank 0: computes the unsharded model and compares.
 void verify(const plan::Plan& plan, const plan::Plan& reference, const TokenBatch& tokens, const WeightSource& weights,
-            const RunOptions& options, const FloatTensor& logits, RunReport& report) {
+            const RunOptions& options, const FloatTensor& logits, ChosenExperts chosen, RunReport& report) {
     if (options.progress) {
         options.progress("the unsharded model");
     }
     const auto start = Clock::now();
-    RoutingLog routing;
-    const FloatTensor expected =
-        reference_logits(plan, reference, tokens, weights, options, report.measured_steps, routing);
-    report.reference_seconds = std::chrono::duration<double>(Clock::now() - start).count();
     const tensor::DType dtype = plan.graph.workload.dtype;
-    report.comparison = compare(logits, expected, tolerance_of(dtype, plan.graph.model.layer_count()));
-    compare_routed(plan, options, routing, report);
+    const Tolerance tolerance = tolerance_of(dtype, plan.graph.model.layer_count());
+    Routing routing{{}, RoutingTies(std::move(chosen), tolerance.absolute)};
+    const FloatTensor expected = reference_logits(plan, reference, tokens, weights, options, routing);
+    report.reference_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    report.comparison = compare(logits, expected, tolerance);
+    report.routing_ties = routing.ties.count();
+    compare_routed(plan, options, routing.log, report);
     report.token_mismatches = count_mismatches(report.generated, expected);
     report.comparison.passed =
         report.comparison.passed && (dtype != tensor::DType::f32 || report.token_mismatches == 0);
@@ -210,7 +224,9 @@ RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, co
     }
     tokens = tokens.slice({0, given}).widened(tokens_needed(plan, options));
     const std::unique_ptr<WeightSource> weights = make_weights(options, plan.graph.model);
-    const FloatTensor logits = ShardedRun(plan, world, options).run(tokens, *weights, report);
+    ShardedRun sharded(plan, world, options);
+    const FloatTensor logits = sharded.run(tokens, *weights, report);
+    ChosenExperts chosen = sharded.chosen_experts();
     bool good = counts_agree(report);
     if (world.rank() == 0) {
         if (!options.save_weights.empty()) {
@@ -220,7 +236,7 @@ RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, co
             write_logits(options.logits_file, logits);
         }
         if (options.verify) {
-            verify(plan, reference, tokens, *weights, options, logits, report);
+            verify(plan, reference, tokens, *weights, options, logits, std::move(chosen), report);
             good = counts_agree(report) && report.comparison.passed;
         }
     }

@@ -55,6 +55,9 @@ struct RunReport {
     bool verified = false;
     Comparison comparison;                             ///< on rank 0
     std::vector<std::vector<std::int32_t>> generated;  ///< per sequence, on rank 0
+    /// Choices of experts that the unsharded model took over from the sharded run, as rounding decided them (bf16); on
+    /// rank 0. See routing_ties.h.
+    std::int64_t routing_ties = 0;
     std::int64_t token_mismatches = 0;  ///< generated ids that the unsharded model would not have chosen; on rank 0
     std::vector<TrafficCount> traffic;  ///< over all executed steps
     std::vector<MemoryCount> memory;

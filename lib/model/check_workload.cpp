@@ -68,8 +68,8 @@ void check_workload(const ModelSpec& model, const Workload& workload, diag::Diag
     if (model.position_rows > 0 && positions > rows) {
         const std::int64_t behind = positions - workload.sequence_length;
         diagnostics.report("SP6002",
-                           fmt::format("{} needs {} positions, the learned position table of {} has {}", what,
-                                       positions, model.model_type, rows),
+                           fmt::format("{} needs {} positions, the learned position table of {} has {}",
+                                       to_string(workload.mode), positions, model.model_type, rows),
                            "/workload/sequence_length",
                            behind < rows ? fmt::format("set sequence_length to {} or less", rows - behind) : "");
     }

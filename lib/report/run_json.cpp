@@ -32,6 +32,7 @@ void write_verify(JsonWriter& json, const RunSummary& run) {
         json.list("worst_index", verify.worst_index);
         json.field("expected", verify.expected);
         json.field("actual", verify.actual);
+        json.field("routing_ties", verify.routing_ties);
     });
 }
 

@@ -54,6 +54,7 @@ struct VerifyResult {
     double expected = 0.0;                  ///< value of the unsharded model there
     double actual = 0.0;
     std::int64_t elements = 0;
+    std::int64_t routing_ties = 0;  ///< choices of experts at near ties that the unsharded model took over
 };
 
 /// Greedy generation over the sharded cache.

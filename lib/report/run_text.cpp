@@ -48,6 +48,10 @@ void write_verify(std::ostream& out, const RunSummary& run, const Style& style) 
         << fmt::format(": {}\n", printable(verify.tolerance));
     out << fmt::format("  {} elements: max_abs {}, max_rel {}, rms_rel {}\n", count_text(verify.elements),
                        error_text(verify.max_abs), error_text(verify.max_rel), error_text(verify.rms_rel));
+    if (verify.routing_ties > 0) {
+        out << fmt::format("  {} choice{} of experts at near ties taken over by the unsharded model\n",
+                           count_text(verify.routing_ties), verify.routing_ties == 1 ? "" : "s");
+    }
     if (!verify.worst_index.empty()) {
         out << fmt::format("  worst at [{}]: {} instead of {}\n", fmt::join(verify.worst_index, ", "), verify.actual,
                            verify.expected);

@@ -127,6 +127,13 @@ class Run(CommandTest):
         self.assertExit(self.run_job(job), 0)
         self.assertExit(self.run_job(job, "--steps", "3"), 2)
 
+    def test_positions_that_stretch_rope(self):
+        model = {**MODEL, "max_position_embeddings": 16, "rope_scaling": {"type": "dynamic", "factor": 2.0}}
+        for workload in ({"mode": "decode"}, {"mode": "insert", "insert_length": 2}):
+            job = self.write("rope.json", json.dumps({**TWO_RANKS, "model": model, "workload": {
+                **workload, "batch_size": 1, "sequence_length": 12, "cache_length": 32, "dtype": "f32"}}))
+            self.assertExit(self.run_job(job), 0)
+
     def test_reward_model(self):
         model = {"model_type": "gpt_neox_reward_model", "hidden_size": 64, "intermediate_size": 128,
                  "num_hidden_layers": 2, "num_attention_heads": 8, "vocab_size": 256, "torch_dtype": "float32"}

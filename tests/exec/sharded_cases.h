@@ -57,8 +57,7 @@ struct ShardedCase {
     }
 };
 
-/// Experts over axes of their own and over those of the tokens, cut inside of the experts, stored over fsdp. In f32
-/// only: a score that rounding moves may choose another expert.
+/// Experts over axes of their own and over those of the tokens, cut inside of the experts, stored over fsdp.
 inline void add_expert_cases(std::vector<ShardedCase>& cases) {
     using Axes = std::vector<std::pair<std::string, partition::SpecEntry>>;
     const Axes tokens_over_ep = {{"batch_axis", {"ep"}}};
@@ -83,6 +82,8 @@ inline void add_expert_cases(std::vector<ShardedCase>& cases) {
             cases.push_back({model, mesh, model::Mode::prefill, tensor::DType::f32, axes});
             cases.push_back({model, mesh, model::Mode::decode, tensor::DType::f32, axes});
         }
+        cases.push_back({"glm4_moe", mesh, model::Mode::prefill, tensor::DType::bf16, axes});
+        cases.push_back({"mixtral", mesh, model::Mode::decode, tensor::DType::bf16, axes});
         ShardedCase onednn{"mixtral", mesh, model::Mode::prefill, tensor::DType::f32, axes};
         onednn.kernels = kernels::KernelSet::onednn;
         cases.push_back(onednn);

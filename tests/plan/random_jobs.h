@@ -91,9 +91,9 @@ private:
                            pick({"auto", "allgather", "alltoall", "alltoall"}), grouped);
     }
 
-    /// Mixtures of experts, of every way to store, weigh and bias them.
+    /// Mixtures of experts, of every way to store, weigh and bias them. SparseMixer in f32 only: rounding may also
+    /// change which experts are near to the best one.
     std::string draw_expert_model(const std::string& common, const std::string& kv, std::int64_t head_dim) {
-        f32_only_ = true;
         const std::string stacked = fmt::format(R"("intermediate_size": {}, "num_local_experts": {})",
                                                 pick_size({8, 16, 24}), pick_size({4, 8, 8, 12}));
         const std::string experts = fmt::format(R"({}, "num_experts_per_tok": {})", stacked, pick_size({1, 2, 3}));
@@ -113,6 +113,7 @@ private:
                 return fmt::format(R"({{"model_type": "minimax_m2", {}, {}, {}, "head_dim": {}, "rotary_dim": 4}})",
                                    common, experts, kv, head_dim);
             case 4:
+                f32_only_ = true;
                 return fmt::format(R"({{"model_type": "phimoe", {}, {}, {}, "num_experts_per_tok": 2, )"
                                    R"("attention_bias": {}, "lm_head_bias": {}}})",
                                    common, stacked, kv, pick({"true", "false"}), pick({"true", "false"}));
@@ -178,11 +179,9 @@ private:
         }
     }
 
-    /// Latent attention with both kinds of routers; all layers with experts, or none. Experts run in f32 only: in bf16
-    /// the order of a sum may choose others.
+    /// Latent attention with both kinds of routers; all layers with experts, or none.
     std::string draw_deepseek(const std::string& common, const std::string& mlp) {
         const bool dense = one_in(2);
-        f32_only_ = !dense;
         const std::string latent = fmt::format(
             R"("q_lora_rank": {}, "kv_lora_rank": {}, "qk_nope_head_dim": {}, "qk_rope_head_dim": 4, "v_head_dim": {})",
             pick({"null", "24", "16"}), pick_size({16, 12}), pick_size({8, 4}), pick_size({8, 6}));

@@ -65,8 +65,8 @@ public:
         if (world_.rank() == 0) {
             fmt::print(
                 "seed {}: {} random jobs ran on {} ranks, {} were refused, {} collectives of {} kinds, "
-                "{} near the bound of bf16\n",
-                seed_, accepted_, world_.size(), refused_, calls_, kinds_.size(), rounded_);
+                "{} near the bound of bf16, {} choices of experts at near ties\n",
+                seed_, accepted_, world_.size(), refused_, calls_, kinds_.size(), rounded_, ties_);
         }
         CHECK(calls_ > accepted_);
         CHECK(kinds_.size() >= (world_.size() % 5 == 0 || world_.size() % 7 == 0 ? 3 : 6));
@@ -128,6 +128,7 @@ private:
                                     << json << "\n"
                                     << text_of(report));
         ++accepted_;
+        ties_ += report.routing_ties;
         for (const exec::TrafficCount& row : report.traffic) {
             calls_ += row.counted_calls;
             kinds_[row.kind] += 1;
@@ -140,6 +141,7 @@ private:
     int accepted_ = 0;
     int refused_ = 0;
     int rounded_ = 0;
+    std::int64_t ties_ = 0;
     std::int64_t calls_ = 0;
     std::map<mesh::CollectiveKind, int> kinds_;
 };

@@ -21,7 +21,7 @@ RunSummary good_run() {
     run.kernels = "onednn";
     run.plan_hash = "0123456789abcdef";
     run.ranks = 8;
-    run.verify = VerifyResult{true, 1.5e-6, 2e-5, 3e-7, "rms_rel <= 1.0e-05", {0, 3, 17}, 0.5, 0.5000015, 2048};
+    run.verify = VerifyResult{true, 1.5e-6, 2e-5, 3e-7, "rms_rel <= 1.0e-05", {0, 3, 17}, 0.5, 0.5000015, 2048, 0};
     run.collectives = {{"all-gather", {4, 4}, {24576, 24576}}, {"reduce-scatter", {4, 4}, {24576, 24576}}};
     run.memory = {{"parameters", {10240, 10240}}, {"activations", {2560, 2560}}};
     run.kernel_scratch_bytes = 4096;
@@ -93,6 +93,16 @@ TEST_CASE("exchanges that the routing decides are held to the routing and the wo
     run.collectives.back().bytes.counted = 151;
     CHECK_FALSE(run.passed());
     CHECK(text_of(run).find("MORE THAN 150") != std::string::npos);
+}
+
+TEST_CASE("choices that were taken over are said") {
+    RunSummary run = good_run();
+    CHECK(text_of(run).find("near ties") == std::string::npos);
+    CHECK(json_of(run)["verify"]["routing_ties"] == 0);
+    run.verify->routing_ties = 3;
+    CHECK(text_of(run).find("3 choices of experts at near ties taken over by the unsharded model") !=
+          std::string::npos);
+    CHECK(json_of(run)["verify"]["routing_ties"] == 3);
 }
 
 TEST_CASE("a run as JSON") {
