@@ -52,7 +52,7 @@ struct GroupOptions {
     TransportChoice transport = TransportChoice::automatic;
     /// Of the shared memory of each rank and group, of which there are two halves: longer data go in pieces.
     /// @pre a positive multiple of 64
-    std::int64_t window_half_bytes = std::int64_t{1} << 20;
+    std::int64_t window_half_bytes = std::int64_t{1} << 19;
     /// What the windows of one group may take of it together, beside the room that the system has.
     std::int64_t shared_memory_limit = std::numeric_limits<std::int64_t>::max();
 

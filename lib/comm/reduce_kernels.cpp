@@ -14,47 +14,65 @@ using tensor::DType;
 
 namespace {
 
-template <typename T, int lanes>
+template <typename T, int width>
 struct VectorOf {
-    typedef T Type __attribute__((vector_size(sizeof(T) * lanes)));
+    typedef T Type __attribute__((vector_size(width)));
 };
-template <typename T, int lanes>
-using Vector = typename VectorOf<T, lanes>::Type;
+template <typename T, int width>
+using Vector = typename VectorOf<T, width>::Type;
 
-/// How elements are stored and in which type they are accumulated. `Lanes` of it fill a vector of `width` bytes.
-template <typename T>
+/// `width` bytes of elements that are stored as they are accumulated.
+template <typename T, int width>
 struct Plain {
-    using Wide = T;
-    static constexpr int size = sizeof(T);
-    template <int lanes>
-    SHARDPLAN_INLINE static void load(Vector<T, lanes>& to, const std::byte* from) {
-        std::memcpy(&to, from, sizeof(to));
-    }
-    template <int lanes>
-    SHARDPLAN_INLINE static void store(const Vector<T, lanes>& from, std::byte* to) {
-        std::memcpy(to, &from, sizeof(from));
+    static constexpr int element = sizeof(T);
+    Vector<T, width> values;
+
+    SHARDPLAN_INLINE void load(const std::byte* from) { std::memcpy(&values, from, width); }
+    SHARDPLAN_INLINE void store(std::byte* to) const { std::memcpy(to, &values, width); }
+    template <typename Op>
+    SHARDPLAN_INLINE void combine(const Plain& other) {
+        Op::combine(values, other.values);
     }
 };
 
+/// `width` bytes of bf16 as f32: of each pair in a word the first and the second (little-endian).
+template <int width>
 struct Bf16 {
-    using Wide = float;
-    static constexpr int size = 2;
-    template <int lanes>
-    SHARDPLAN_INLINE static void load(Vector<float, lanes>& to, const std::byte* from) {
-        Vector<std::uint16_t, lanes> half;
-        std::memcpy(&half, from, sizeof(half));
-        const auto word = __builtin_convertvector(half, Vector<std::uint32_t, lanes>) << 16;
-        std::memcpy(&to, &word, sizeof(to));
+    static constexpr int element = 2;
+    using Words = Vector<std::uint32_t, width>;
+    using Floats = Vector<float, width>;
+    Floats first;
+    Floats second;
+
+    SHARDPLAN_INLINE void load(const std::byte* from) {
+        Words pairs;
+        std::memcpy(&pairs, from, width);
+        const Words low = pairs << 16;
+        const Words high = pairs & 0xffff0000U;
+        std::memcpy(&first, &low, width);
+        std::memcpy(&second, &high, width);
     }
-    /// tensor::bf16_from_float
-    template <int lanes>
-    SHARDPLAN_INLINE static void store(const Vector<float, lanes>& from, std::byte* to) {
-        Vector<std::uint32_t, lanes> bits;
-        std::memcpy(&bits, &from, sizeof(bits));
-        const auto rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
-        const auto quiet = (bits >> 16) | 0x0040U;
-        const auto half = __builtin_convertvector(from == from ? rounded : quiet, Vector<std::uint16_t, lanes>);
-        std::memcpy(to, &half, sizeof(half));
+    SHARDPLAN_INLINE void store(std::byte* to) const {
+        Words low;
+        Words high;
+        round(first, low);
+        round(second, high);
+        const Words pairs = (low >> 16) | (high & 0xffff0000U);
+        std::memcpy(to, &pairs, width);
+    }
+    template <typename Op>
+    SHARDPLAN_INLINE void combine(const Bf16& other) {
+        Op::combine(first, other.first);
+        Op::combine(second, other.second);
+    }
+
+private:
+    /// tensor::bf16_from_float in the upper half of each word.
+    SHARDPLAN_INLINE static void round(const Floats& values, Words& words) {
+        std::memcpy(&words, &values, width);
+        const Words quiet = words | 0x00400000U;
+        const Words rounded = words + 0x7fffU + ((words >> 16) & 1U);
+        words = values == values ? rounded : quiet;
     }
 };
 
@@ -74,71 +92,67 @@ struct Max {
     }
 };
 
-/// The `vectors` vectors of all sources that begin at element `i`.
-template <typename Element, typename Op, int lanes, int vectors>
-SHARDPLAN_INLINE void reduce_at(std::span<const std::byte* const> sources, std::int64_t i, std::byte* out) {
-    using Wide = Vector<typename Element::Wide, lanes>;
-    constexpr int stride = lanes * Element::size;
-    const std::int64_t offset = i * Element::size;
-    Wide sum[vectors];
+/// `blocks` blocks of `width` bytes of all sources, from `offset` on.
+template <typename Block, typename Op, int width, int blocks>
+SHARDPLAN_INLINE void reduce_at(std::span<const std::byte* const> sources, std::int64_t offset, std::byte* out) {
+    Block sum[blocks];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) {
-        Element::template load<lanes>(sum[v], sources[0] + offset + v * stride);
+    for (int v = 0; v < blocks; ++v) {
+        sum[v].load(sources[0] + offset + v * width);
     }
     for (std::size_t s = 1; s < sources.size(); ++s) {
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v) {
-            Wide next;
-            Element::template load<lanes>(next, sources[s] + offset + v * stride);
-            Op::combine(sum[v], next);
+        for (int v = 0; v < blocks; ++v) {
+            Block next;
+            next.load(sources[s] + offset + v * width);
+            sum[v].template combine<Op>(next);
         }
     }
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) {
-        Element::template store<lanes>(sum[v], out + offset + v * stride);
+    for (int v = 0; v < blocks; ++v) {
+        sum[v].store(out + offset + v * width);
     }
 }
 
-template <typename Element, typename Op, int width>
+template <typename Block, typename Op, int width>
 SHARDPLAN_INLINE void reduce_body(std::span<const std::byte* const> sources, std::int64_t count, std::byte* out) {
-    constexpr int lanes = width / static_cast<int>(sizeof(typename Element::Wide));
+    const std::int64_t bytes = count * Block::element;
     std::int64_t i = 0;
-    for (; i + 4 * lanes <= count; i += 4 * lanes) {
-        reduce_at<Element, Op, lanes, 4>(sources, i, out);
+    for (; i + 4 * width <= bytes; i += 4 * width) {
+        reduce_at<Block, Op, width, 4>(sources, i, out);
     }
-    for (; i + lanes <= count; i += lanes) {
-        reduce_at<Element, Op, lanes, 1>(sources, i, out);
+    for (; i + width <= bytes; i += width) {
+        reduce_at<Block, Op, width, 1>(sources, i, out);
     }
-    if (i == count) {
+    if (i == bytes) {
         return;
     }
-    const auto rest = static_cast<std::size_t>((count - i) * Element::size);
-    using Wide = Vector<typename Element::Wide, lanes>;
+    const auto rest = static_cast<std::size_t>(bytes - i);
     std::array<std::byte, width> part{};
-    std::memcpy(part.data(), sources[0] + i * Element::size, rest);
-    Wide sum;
-    Element::template load<lanes>(sum, part.data());
+    std::memcpy(part.data(), sources[0] + i, rest);
+    Block sum;
+    sum.load(part.data());
     for (const std::byte* source : sources.subspan(1)) {
-        std::memcpy(part.data(), source + i * Element::size, rest);
-        Wide next;
-        Element::template load<lanes>(next, part.data());
-        Op::combine(sum, next);
+        std::memcpy(part.data(), source + i, rest);
+        Block next;
+        next.load(part.data());
+        sum.template combine<Op>(next);
     }
-    Element::template store<lanes>(sum, part.data());
-    std::memcpy(out + i * Element::size, part.data(), rest);
+    sum.store(part.data());
+    std::memcpy(out + i, part.data(), rest);
 }
 
 #define SHARDPLAN_REDUCE_KERNELS(set, width, attribute)                                                          \
-    template <typename Element, typename Op>                                                                     \
+    template <typename Block, typename Op>                                                                       \
     attribute void reduce_##set(std::span<const std::byte* const> sources, std::int64_t count, std::byte* out) { \
-        reduce_body<Element, Op, width>(sources, count, out);                                                    \
+        reduce_body<Block, Op, width>(sources, count, out);                                                      \
     }                                                                                                            \
     template <typename Op>                                                                                       \
     ReduceKernels::Kernel float_kernel_##set(DType dtype) {                                                      \
         switch (dtype) {                                                                                         \
-            case DType::f32: return reduce_##set<Plain<float>, Op>;                                              \
-            case DType::f64: return reduce_##set<Plain<double>, Op>;                                             \
-            case DType::bf16: return reduce_##set<Bf16, Op>;                                                     \
+            case DType::f32: return reduce_##set<Plain<float, width>, Op>;                                       \
+            case DType::f64: return reduce_##set<Plain<double, width>, Op>;                                      \
+            case DType::bf16: return reduce_##set<Bf16<width>, Op>;                                              \
             default: return nullptr;                                                                             \
         }                                                                                                        \
     }                                                                                                            \
@@ -147,8 +161,8 @@ SHARDPLAN_INLINE void reduce_body(std::span<const std::byte* const> sources, std
             return float_kernel_##set<Sum>(dtype);                                                               \
         }                                                                                                        \
         switch (dtype) {                                                                                         \
-            case DType::i32: return reduce_##set<Plain<std::int32_t>, Max>;                                      \
-            case DType::i64: return reduce_##set<Plain<std::int64_t>, Max>;                                      \
+            case DType::i32: return reduce_##set<Plain<std::int32_t, width>, Max>;                               \
+            case DType::i64: return reduce_##set<Plain<std::int64_t, width>, Max>;                               \
             default: return float_kernel_##set<Max>(dtype);                                                      \
         }                                                                                                        \
     }

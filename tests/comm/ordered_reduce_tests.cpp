@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <vector>
+
+#include "tensors.h"
 
 using namespace shardplan;
 using comm::Reduction;
@@ -61,6 +64,49 @@ TEST_CASE("more elements than fit a tile") {
             expected.push_back(static_cast<float>(6 * i));
         }
         CHECK(reduce(Reduction::sum, DType::f32, blocks, 3) == expected);
+    }
+}
+
+TEST_CASE("every instruction set gives the bits of the definition, in place as well") {
+    test::Random random(3);
+    for (const comm::ReduceKernels& kernels : comm::available_reduce_kernels()) {
+        CAPTURE(kernels.name);
+        for (const std::int64_t count : {1, 7, 16, 31, 64, 129, 1000}) {
+            CAPTURE(count);
+            std::vector<std::vector<std::uint16_t>> sources(3);
+            for (auto& source : sources) {
+                for (std::int64_t i = 0; i < count; ++i) {  // any bits: infinities, NaN and denormals among them
+                    source.push_back(static_cast<std::uint16_t>(random.below(65536)));
+                }
+            }
+            std::vector<std::uint16_t> sums;
+            std::vector<std::uint16_t> largest;
+            for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+                float sum = tensor::float_from_bf16(sources[0][i]);
+                float most = sum;
+                for (std::size_t s = 1; s < 3; ++s) {
+                    const float next = tensor::float_from_bf16(sources[s][i]);
+                    sum += next;
+                    most = next > most || next != next ? next : most;
+                }
+                sums.push_back(tensor::bf16_from_float(sum));
+                largest.push_back(tensor::bf16_from_float(most));
+            }
+            std::vector<const std::byte*> starts;
+            for (const auto& source : sources) {
+                starts.push_back(reinterpret_cast<const std::byte*>(source.data()));
+            }
+            std::vector<std::uint16_t> out(sums.size());
+            kernels.find(Reduction::max, DType::bf16)(starts, count, reinterpret_cast<std::byte*>(out.data()));
+            CHECK(out == largest);
+            auto* own = reinterpret_cast<std::byte*>(sources[1].data());
+            kernels.find(Reduction::sum, DType::bf16)(starts, count, own);
+            const auto same = [](std::uint16_t a, std::uint16_t b) {  // which NaN comes of two is not said
+                const auto nan = [](std::uint16_t x) { return (x & 0x7fffU) > 0x7f80U; };
+                return a == b || (nan(a) && nan(b));
+            };
+            CHECK(std::equal(sums.begin(), sums.end(), sources[1].begin(), same));
+        }
     }
 }
 

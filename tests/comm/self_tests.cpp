@@ -99,6 +99,24 @@ TEST_CASE("the environment switches the comparison of calls on") {
     CHECK_FALSE(comm::GroupOptions::from_environment().check_calls);
 }
 
+TEST_CASE("the environment chooses how the bytes travel") {
+    using comm::TransportChoice;
+    ::unsetenv("SHARDPLAN_TRANSPORT");
+    CHECK(comm::GroupOptions::from_environment().transport == TransportChoice::automatic);
+    const std::vector<std::pair<const char*, TransportChoice>> choices = {
+        {"auto", TransportChoice::automatic}, {"mpi", TransportChoice::mpi}, {"shared", TransportChoice::shared}};
+    for (const auto& [text, choice] : choices) {
+        ::setenv("SHARDPLAN_TRANSPORT", text, 1);
+        CHECK(comm::GroupOptions::from_environment().transport == choice);
+    }
+    ::setenv("SHARDPLAN_TRANSPORT", "shm", 1);
+    CHECK_THROWS_WITH_AS(comm::GroupOptions::from_environment(),
+                         "SHARDPLAN_TRANSPORT is 'shm', must be auto, mpi or shared", std::runtime_error);
+    ::unsetenv("SHARDPLAN_TRANSPORT");
+    CHECK_THROWS_WITH(comm::make_self_world()->groups(mesh::Mesh({{"a", 1}}), {.window_half_bytes = 100}),
+                      "window_half_bytes is 100, must be a positive multiple of 64");
+}
+
 TEST_CASE("what is known of MPI before it starts") {
     CHECK(comm::mpi_version().find("MPI") != std::string::npos);
     ::unsetenv("OMPI_COMM_WORLD_SIZE");
