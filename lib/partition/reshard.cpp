@@ -176,6 +176,11 @@ const ReshardPath* Resharder::path(const Layout& from, const Layout& to) {
     return &cache_->paths.emplace(std::pair{from, to}, std::move(*found)).first->second;
 }
 
+double least_wire_per_byte(const Layout& from, const Layout& to, const mesh::Mesh& mesh) {
+    const auto part = [&](const Layout& layout) { return 1.0 / static_cast<double>(shard_count(layout, mesh)); };
+    return std::max(0.0, part(to) - part(from));
+}
+
 std::int64_t permute_source(const Layout& from, const Layout& to, const mesh::Mesh& mesh, std::int64_t rank) {
     std::int64_t source = rank;
     for (int d = 0; d < from.rank; ++d) {

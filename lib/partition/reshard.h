@@ -56,6 +56,10 @@ private:
     std::unique_ptr<Cache> cache_;
 };
 
+/// What a path from one layout to the other sends at least, as ReshardPath::wire_per_byte, found without a search: only
+/// all-gathers make a part grow, each by what it sends.
+double least_wire_per_byte(const Layout& from, const Layout& to, const mesh::Mesh& mesh);
+
 /// For a permute step from layout `from` to step.after: the rank whose whole block `rank` takes (may be itself).
 std::int64_t permute_source(const Layout& from, const Layout& to, const mesh::Mesh& mesh, std::int64_t rank);
 

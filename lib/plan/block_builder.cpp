@@ -102,6 +102,16 @@ BlockBuilder::Nearest BlockBuilder::nearest(model::TensorId tensor, const Layout
     return best;
 }
 
+double BlockBuilder::least_bytes(model::TensorId tensor, const Layout& layout) const {
+    const model::TensorInfo& info = this->tensor(tensor);
+    double least = 1.0;
+    for (const ValueId id : versions(tensor)) {
+        const mesh::Mesh& mesh = context_.mesh.refined();
+        least = std::min(least, partition::least_wire_per_byte(value(id).layout, layout, mesh));
+    }
+    return least * static_cast<double>(tensor::byte_count(info.shape, info.dtype));
+}
+
 void BlockBuilder::collective(CollectiveStep step, ValueId input, ValueId output, Loop loop) {
     const mesh::Mesh& mesh = context_.mesh.refined();
     const Value& in = value(input);
@@ -164,6 +174,21 @@ ValueId BlockBuilder::reduce(ValueId input, CollectiveKind kind, const mesh::Axi
 void BlockBuilder::pass_on(ValueId from, ValueId to, const mesh::AxisList& axes, const std::string& reason, Loop loop) {
     collective({.kind = CollectiveKind::permute, .axes = axes, .names = {}, .shift = 1, .reason = reason}, from, to,
                loop);
+}
+
+ValueId BlockBuilder::finish() {
+    const model::TensorInfo& info = tensor(graph_block_.output);
+    const Ask& ask = context_.asks.ask(info.role, info.shape);
+    if (ask.strength == Ask::Strength::enforce) {
+        return reshard(nearest(graph_block_.output, ask.layout).value, ask.layout, "block output");
+    }
+    const ValueId last = versions(graph_block_.output).back();
+    Layout finished = value(last).layout;
+    if (finished.pending.empty()) {
+        return last;
+    }
+    finished.pending = {};
+    return reshard(last, ask.strength == Ask::Strength::hint ? ask.layout : finished, "block output");
 }
 
 }  // namespace shardplan::plan

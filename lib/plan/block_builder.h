@@ -53,6 +53,11 @@ public:
         int collectives = 0;
     };
     Nearest nearest(model::TensorId tensor, const partition::Layout& layout) const;
+    /// nearest() moves no fewer bytes than this, which needs no search.
+    double least_bytes(model::TensorId tensor, const partition::Layout& layout) const;
+
+    /// The value the next block (or the caller) gets: finished sums, in the layout asked for when there is one.
+    ValueId finish();
 
     BlockPlan& plan() { return plan_; }
     BlockPlan take() { return std::move(plan_); }

@@ -88,27 +88,30 @@ private:
     /// One candidate for the present choice; the order of several axes on one factor is taken from the first source
     /// that has it, or from the last one when `reversed`.
     void emit(bool reversed) {
-        Candidate candidate;
-        candidate.factor_axes.resize(rule_.factors.size());
-        std::vector<AxisSet> sets(rule_.factors.size());
+        AxisSet pending;
+        sets_.assign(rule_.factors.size(), {});
         for (std::size_t i = 0; i < axes_.size(); ++i) {
             if (choice_[i] == stays_pending) {
-                candidate.passed_pending.insert(axes_[i]);
+                pending.insert(axes_[i]);
             } else if (choice_[i] != nowhere) {
-                sets[static_cast<std::size_t>(choice_[i])].insert(axes_[i]);
+                sets_[static_cast<std::size_t>(choice_[i])].insert(axes_[i]);
             }
         }
-        for (std::size_t f = 0; f < sets.size(); ++f) {
-            candidate.factor_axes[f] = ordered(static_cast<int>(f), sets[f], reversed);
-            if (rule_.factors[f].size % mesh_.size(candidate.factor_axes[f]) != 0) {
+        lists_.assign(rule_.factors.size(), {});
+        for (std::size_t f = 0; f < sets_.size(); ++f) {
+            if (sets_[f].empty()) {
+                continue;
+            }
+            lists_[f] = ordered(static_cast<int>(f), sets_[f], reversed);
+            if (rule_.factors[f].size % mesh_.size(lists_[f]) != 0) {
                 return;
             }
         }
-        if (reversed && candidate.factor_axes == result_last_) {
+        if (reversed && lists_ == last_) {
             return;
         }
-        result_last_ = candidate.factor_axes;
-        result_.push_back(std::move(candidate));
+        last_ = lists_;
+        result_.push_back({lists_, pending, {}});
     }
 
     AxisList ordered(int factor, AxisSet set, bool reversed) const {
@@ -142,7 +145,8 @@ private:
     std::vector<std::vector<int>> options_;
     std::vector<int> choice_;
     std::vector<Candidate> result_;
-    std::vector<AxisList> result_last_;
+    std::vector<AxisSet> sets_;           ///< of the present choice, per factor
+    std::vector<AxisList> lists_, last_;  ///< the same in order; those of the last candidate
 };
 
 }  // namespace

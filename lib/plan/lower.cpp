@@ -133,6 +133,12 @@ private:
         }
     }
 
+    /// Whether a candidate that moves `more` bytes than now known can neither be the best nor change what is noted.
+    bool hopeless(const Scored& scored, double more, const double* use) const {
+        const bool worse = best_.displaced <= scored.displaced && best_.cost() < scored.cost() + more;
+        return worse && !dispatch_ && (use == nullptr || scored.bytes + more >= *use);
+    }
+
     void consider(Candidate candidate) {
         if (!is_way(context_.cp_comm_type, sequence_, rule_, candidate)) {
             return;
@@ -144,29 +150,35 @@ private:
         if (op_.kind == OpKind::attention) {
             scored.output.pending = scored.output.pending | statistical_axes(rule_, candidate).set();
         }
-        if (!is_consistent(scored.output) || !output_cost(scored)) {
+        if (!is_consistent(scored.output)) {
+            return;
+        }
+        scored.displaced = displaced_weights(candidate);
+        scored.flops = local_flops(rule_, candidate, mesh_);
+        double* const use = weight_use(candidate);
+        double least = 0.0;
+        for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
+            scored.inputs.push_back(needed_layout(i, candidate));
+            const Layout& needed = scored.inputs.back();
+            if (!is_consistent(needed) || !divides(needed, builder_.tensor(op_.inputs[i]).shape, mesh_)) {
+                return;
+            }
+            least += builder_.least_bytes(op_.inputs[i], needed);
+        }
+        if (hopeless(scored, least - 1.0, use) || !output_cost(scored)) {  // a byte for rounding
             return;
         }
         statistics_cost(candidate, scored);
         if (dispatch_) {
             dispatch_->add_cost(candidate, scored);
         }
-        scored.displaced = displaced_weights(candidate);
-        scored.flops = local_flops(rule_, candidate, mesh_);
-        double* const use = weight_use(candidate);
         for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
-            const bool worse = best_.displaced <= scored.displaced && best_.cost() < scored.cost();
-            if (worse && !dispatch_ && (use == nullptr || scored.bytes >= *use)) {
+            if (hopeless(scored, 0.0, use)) {
                 return;
             }
-            const Layout needed = needed_layout(i, candidate);
-            if (!is_consistent(needed) || !divides(needed, builder_.tensor(op_.inputs[i]).shape, mesh_)) {
-                return;
-            }
-            const BlockBuilder::Nearest nearest = builder_.nearest(op_.inputs[i], needed);
+            const BlockBuilder::Nearest nearest = builder_.nearest(op_.inputs[i], scored.inputs[i]);
             scored.bytes += nearest.bytes;
             scored.collectives += nearest.collectives;
-            scored.inputs.push_back(needed);
         }
         if (ring()) {
             ring_cost(scored);
@@ -248,7 +260,8 @@ private:
         return displaced;
     }
 
-    /// A linear's weight with storage axes: the fewest bytes so far with it gathered, or in place, as the candidate has.
+    /// A linear's weight with storage axes: the fewest bytes so far with it gathered, or in place, as the candidate
+    /// has.
     double* weight_use(const Candidate& candidate) {
         if (op_.kind != OpKind::linear) {
             return nullptr;
@@ -365,22 +378,6 @@ private:
     double gathered_ = std::numeric_limits<double>::infinity();
 };
 
-/// The value the next block (or the caller) gets: finished sums, in the layout asked for when there is one.
-ValueId block_output(BlockBuilder& builder, const model::Block& block, ActivationSpecs& asks) {
-    const model::TensorInfo& info = builder.tensor(block.output);
-    const Ask& ask = asks.ask(info.role, info.shape);
-    if (ask.strength == Ask::Strength::enforce) {
-        return builder.reshard(builder.nearest(block.output, ask.layout).value, ask.layout, "block output");
-    }
-    const ValueId last = builder.versions(block.output).back();
-    Layout finished = builder.value(last).layout;
-    if (finished.pending.empty()) {
-        return last;
-    }
-    finished.pending = {};
-    return builder.reshard(last, ask.strength == Ask::Strength::hint ? ask.layout : finished, "block output");
-}
-
 }  // namespace
 
 BlockPlan lower_block(int block, const LoweringContext& context, diag::Diagnostics& diagnostics) {
@@ -393,7 +390,7 @@ BlockPlan lower_block(int block, const LoweringContext& context, diag::Diagnosti
             return builder.take();
         }
     }
-    builder.plan().output = block_output(builder, graph_block, context.asks);
+    builder.plan().output = builder.finish();
     return builder.take();
 }
 

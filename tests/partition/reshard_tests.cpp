@@ -192,6 +192,24 @@ TEST_CASE("paths without a search, when the budget is used up, end in exactly th
     }
 }
 
+TEST_CASE("no path sends less than the bound that needs no search") {
+    test::Random random(14);
+    int tight = 0;
+    for (int m = 0; m < 100; ++m) {
+        const mesh::Mesh mesh = test::random_mesh(random, 64);
+        Resharder resharder(mesh);
+        for (int i = 0; i < 20; ++i) {
+            const test::ReshardCase c = test::random_reshard(random, mesh);
+            INFO(c.text());
+            const double least = least_wire_per_byte(c.from, c.to, mesh);
+            const double found = resharder.path(c.from, c.to)->wire_per_byte;
+            CHECK(found >= least * (1.0 - 1e-12));
+            tight += least > 0.0 && found <= least * (1.0 + 1e-12) ? 1 : 0;
+        }
+    }
+    CHECK(tight > 20);
+}
+
 TEST_CASE("paths do not depend on what was asked before") {
     test::Random random(12);
     const mesh::Mesh mesh = mesh_of("a=2,b=3,c=2");

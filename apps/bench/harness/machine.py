@@ -47,7 +47,8 @@ class Machine:
         """Standard output of a program of ours, `ranks` of it under mpirun; raises Failed with what it said."""
         words = [str(self.program(name)), *map(str, words)]
         if ranks:
-            words = ["mpirun", "-q", "--oversubscribe", "-n", str(ranks), *words]
+            crowded = ["--oversubscribe"] if ranks > self.cores else []  # else each is bound to a core of its own
+            words = ["mpirun", "-q", *crowded, "-n", str(ranks), *words]
         done = subprocess.run(words, env=self.environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Failed(f"{' '.join(words)}: exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-2000:]}")
