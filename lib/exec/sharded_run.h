@@ -40,6 +40,7 @@ private:
     std::unique_ptr<kernels::Kernels> kernels_;
     std::unique_ptr<comm::Groups> groups_;
     std::unique_ptr<Executor> executor_;
+    Trace trace_;
     std::vector<std::string> parts_;  ///< of the logits of the last step, for each micro-batch
 };
 

@@ -69,12 +69,15 @@ void write_counts(JsonWriter& json, const RunSummary& run) {
         });
     });
     json.field("kernel_scratch_bytes", run.kernel_scratch_bytes);
+    json.field("planned_bytes", run.planned_bytes);
+    json.field("peak_resident_bytes", run.resident_bytes);
 }
 
 void write_times(JsonWriter& json, const RunSummary& run) {
     json.object("time", [&] {
         json.field("step_seconds", run.step_seconds);
         json.field("tokens_per_second", run.tokens_per_second);
+        json.field("outside_seconds", run.outside_seconds);
         json.array("steps", run.times, [&](const StepTime& time) {
             json.object(
                 [&] {
@@ -100,6 +103,16 @@ void write_run_json(std::ostream& out, const RunSummary& run) {
         json.field("kernels", run.kernels);
         json.field("ranks", run.ranks);
         json.field("threads", run.threads);
+        json.field("oversubscribed", run.oversubscribed);
+        json.array("binding", run.binding, [&](const RankBinding& rank) {
+            json.object(
+                [&] {
+                    json.field("host", rank.host);
+                    json.field("cores", rank.cores);
+                    json.field("threads", rank.threads);
+                },
+                JsonLayout::one_line);
+        });
         json.field("passed", run.passed());
         json.field("predictions_hold", run.predictions_hold());
         write_verify(json, run);

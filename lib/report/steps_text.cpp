@@ -186,8 +186,8 @@ void write_block_text(std::ostream& out, const plan::Plan& plan, const BlockPlan
     write_weight_uses(out, block, style);
     write_dispatches(out, block);
     write_attention(out, block, style);
-    out << fmt::format("  peak: activations {}, communication {}\n", bytes_text(block.peak_activation_bytes),
-                       bytes_text(block.peak_communication_bytes));
+    out << fmt::format("  peak: activations {}, communication {}; arena {}\n", bytes_text(block.peak_activation_bytes),
+                       bytes_text(block.peak_communication_bytes), bytes_text(block.arena_bytes));
 }
 
 }  // namespace shardplan::report
