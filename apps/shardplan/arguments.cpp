@@ -140,6 +140,7 @@ void add_run(CLI::App& app, Arguments& arguments, Raw& raw) {
     run->add_option("--weights", arguments.weights, "Weights from a safetensors file, index or directory");
     run->add_option("--save-weights", arguments.save_weights, "Write the weights in use to DIR/model.safetensors");
     run->add_option("--logits", arguments.logits, "Write the logits (f32) to a safetensors file");
+    run->add_option("--trace", arguments.trace, "Write when each rank ran which step to a Chrome trace (JSON)");
     run->add_flag("--verify,!--no-verify", arguments.verify, "Compare with the unsharded model (default on)");
     run->add_option("--threads", raw.threads, "Threads of each rank (default: cores / ranks of this host)");
 }

@@ -65,6 +65,7 @@ struct Arguments {
     std::string weights;
     std::string save_weights;
     std::string logits;
+    std::string trace;
     bool verify = true;
     int threads = 0;
 

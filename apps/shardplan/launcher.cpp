@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "console.h"
+#include "exec/cores.h"
 
 namespace shardplan::app {
 namespace {
@@ -25,6 +26,28 @@ void add_looks(std::vector<std::string>& words, const Arguments& arguments) {
         looks.emplace_back("--ascii");
     }
     words.insert(std::find(words.begin(), words.end(), "--"), looks.begin(), looks.end());
+}
+
+/// Each rank is bound to cores of its own, as many as it has threads, where they suffice. Who has chosen a binding for
+/// Open MPI keeps it.
+void add_placement(std::vector<std::string>& words, std::int64_t ranks, std::int64_t threads) {
+    const exec::RankCores own = exec::own_cores();
+    const std::int64_t cores = std::ssize(own.cores);
+    if (ranks > cores) {
+        words.insert(words.end(), {"--oversubscribe", "--mca", "mpi_yield_when_idle", "1"});
+        setenv("OMP_WAIT_POLICY", "passive", 0);
+        return;
+    }
+    if (std::getenv("OMPI_MCA_hwloc_base_binding_policy") != nullptr) {
+        return;
+    }
+    const std::int64_t each = threads > 0 ? threads : cores / ranks;
+    if (ranks == 1 || each > cores / ranks) {
+        words.insert(words.end(), {"--bind-to", "none"});
+        return;
+    }
+    words.insert(words.end(), {"--use-hwthread-cpus", "--map-by", fmt::format("slot:PE={}", each), "--bind-to",
+                               "hwthread:if-supported"});
 }
 
 }  // namespace
@@ -45,12 +68,7 @@ ExitCode launch_mpirun(const Arguments& arguments, std::int64_t ranks, int argc,
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
     }
     std::vector<std::string> words = {"mpirun", "-q", "-n", std::to_string(ranks)};
-    if (ranks > sysconf(_SC_NPROCESSORS_ONLN)) {
-        words.insert(words.end(), {"--oversubscribe", "--mca", "mpi_yield_when_idle", "1"});
-        setenv("OMP_WAIT_POLICY", "passive", 0);
-    } else if (ranks == 1) {
-        words.insert(words.end(), {"--bind-to", "none"});
-    }
+    add_placement(words, ranks, arguments.threads);
     words.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
     std::vector<std::string> options(argv + 1, argv + argc);
     add_looks(options, arguments);

@@ -14,8 +14,9 @@ std::string mpirun_line(const Arguments& arguments, std::int64_t ranks);
 
 /// Replaces this process by mpirun with `ranks` copies of the same command, and the looks that this process, which sees
 /// the real terminal, has chosen. Returns only when that fails.
-/// More ranks than cores are oversubscribed, and then told to yield while they wait. As root, mpirun refuses unless
-/// OMPI_ALLOW_RUN_AS_ROOT and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM are set; the program does not set them itself.
+/// Ranks are bound to cores of their own; more ranks than cores are oversubscribed, and told to yield while they wait.
+/// As root, mpirun refuses unless OMPI_ALLOW_RUN_AS_ROOT and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM are set; the program does
+/// not set them itself.
 ExitCode launch_mpirun(const Arguments& arguments, std::int64_t ranks, int argc, char** argv);
 
 }  // namespace shardplan::app

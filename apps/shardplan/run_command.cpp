@@ -5,7 +5,6 @@
 #include <iostream>
 #include <new>
 #include <stdexcept>
-#include <thread>
 
 #include "base/output_path.h"
 #include "comm/communicator.h"
@@ -17,6 +16,7 @@
 #include "planned_job.h"
 #include "report/plan_json.h"
 #include "report/run_text.h"
+#include "report/trace_json.h"
 #include "run_result.h"
 
 namespace shardplan::app {
@@ -50,23 +50,14 @@ std::optional<plan::Plan> reference_plan(const plan::Plan& plan, std::int64_t to
     return plan::make_plan(job, diagnostics);
 }
 
-/// Cores this process may use, shared among the ranks of this host.
-int threads_per_rank(const Arguments& arguments, const comm::World& world) {
-    if (arguments.threads > 0) {
-        return arguments.threads;
-    }
-    const auto allowed = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
-    const std::int64_t fair = std::max<std::int64_t>(1, sysconf(_SC_NPROCESSORS_ONLN) / world.local_size());
-    return static_cast<int>(std::min(allowed, fair));
-}
-
 /// Before anything runs: can the results be written, is the checkpoint there?
 void check_paths(const Arguments& arguments) {
     if (!arguments.weights.empty() && !std::filesystem::exists(arguments.weights)) {
         throw UsageError(fmt::format("--weights: there is no '{}'", arguments.weights));
     }
-    for (const auto& [option, path] :
-         {std::pair{"--logits", arguments.logits}, {"--save-weights", arguments.save_weights}}) {
+    for (const auto& [option, path] : {std::pair{"--logits", arguments.logits},
+                                       {"--save-weights", arguments.save_weights},
+                                       {"--trace", arguments.trace}}) {
         if (path.empty()) {
             continue;
         }
@@ -180,7 +171,8 @@ private:
         options.verify = arguments_.verify;
         options.save_weights = arguments_.save_weights;
         options.logits_file = arguments_.logits;
-        options.threads = threads_per_rank(arguments_, world_);
+        options.trace = !arguments_.trace.empty();
+        options.threads = arguments_.threads;
         if (world_.rank() == 0 && !arguments_.quiet && style_for(arguments_, Stream::error).colour &&
             shows_progress()) {
             options.progress = show_progress;
@@ -214,8 +206,17 @@ private:
                 problems.add(problem);
             }
             print_diagnostics(problems, planned.documents, arguments_);
+            if (run.oversubscribed && !arguments_.quiet) {
+                std::cerr
+                    << "shardplan: warning: more threads than cores: times are not comparable; --threads, or fewer "
+                       "ranks on a host, change it\n";
+            }
             if (run.executed_steps > 0) {
-                write(summarise(plan, run, arguments_, options.threads, options.plan_hash));
+                write(summarise(plan, run, arguments_, options.plan_hash));
+                if (options.trace) {
+                    write_output({Format::json, arguments_.trace},
+                                 [&](std::ostream& out) { report::write_trace_json(out, plan, trace_spans(run)); });
+                }
             }
         }
         return run.passed ? ExitCode::fine : ExitCode::findings;

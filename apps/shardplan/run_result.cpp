@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <numeric>
@@ -72,6 +71,7 @@ void add_times(const plan::Plan& plan, const exec::RunReport& run, std::int64_t 
         summary.times.push_back(
             {time.timer.name, time.calls / std::max<std::int64_t>(1, run.measured_steps), time.seconds / steps});
     }
+    summary.outside_seconds = run.outside_seconds / static_cast<double>(std::max<std::int64_t>(1, run.measured_steps));
     if (!run.step_seconds.empty()) {
         summary.mean_step_seconds = std::accumulate(run.step_seconds.begin(), run.step_seconds.end(), 0.0) /
                                     static_cast<double>(run.step_seconds.size());
@@ -85,10 +85,39 @@ void add_times(const plan::Plan& plan, const exec::RunReport& run, std::int64_t 
     }
 }
 
+void add_ranks(const exec::RunReport& run, report::RunSummary& summary) {
+    summary.oversubscribed = run.oversubscribed;
+    for (std::size_t rank = 0; rank < run.threads.size(); ++rank) {
+        summary.threads = std::max(summary.threads, run.threads[rank]);
+        summary.binding.push_back({run.cores[rank].host, exec::cores_text(run.cores[rank].cores), run.threads[rank]});
+    }
+}
+
+report::TraceSpan::Kind kind_of(std::int32_t step) {
+    switch (step) {
+        case exec::trace_receive: return report::TraceSpan::Kind::receive;
+        case exec::trace_send: return report::TraceSpan::Kind::send;
+        case exec::trace_model_step: return report::TraceSpan::Kind::model_step;
+        default: return report::TraceSpan::Kind::step;
+    }
+}
+
 }  // namespace
 
+std::vector<std::vector<report::TraceSpan>> trace_spans(const exec::RunReport& run) {
+    std::vector<std::vector<report::TraceSpan>> ranks;
+    for (const std::vector<exec::TraceEvent>& events : run.trace) {
+        std::vector<report::TraceSpan>& spans = ranks.emplace_back();
+        for (const exec::TraceEvent& event : events) {
+            spans.push_back(
+                {kind_of(event.step), event.use, event.step, event.pass, event.run, event.start, event.duration});
+        }
+    }
+    return ranks;
+}
+
 report::RunSummary summarise(const plan::Plan& plan, const exec::RunReport& run, const Arguments& arguments,
-                             int threads, std::uint64_t plan_hash) {
+                             std::uint64_t plan_hash) {
     report::RunSummary summary;
     summary.job = plan.job.name.empty() ? arguments.job : plan.job.name;
     summary.mesh = mesh_text(plan.job.mesh);
@@ -96,7 +125,7 @@ report::RunSummary summarise(const plan::Plan& plan, const exec::RunReport& run,
     summary.kernels = run.kernels;
     summary.plan_hash = report::hash_text(plan_hash);
     summary.ranks = run.ranks;
-    summary.threads = threads;
+    add_ranks(run, summary);
     if (run.verified) {
         summary.verify = verify_result(run.comparison);
         summary.verify->routing_ties = run.routing_ties;
@@ -109,9 +138,11 @@ report::RunSummary summarise(const plan::Plan& plan, const exec::RunReport& run,
     }
     add_counts(run, summary);
     summary.kernel_scratch_bytes = run.scratch_bytes;
+    summary.resident_bytes = run.resident_bytes;
+    summary.planned_bytes = plan.memory.total();
     add_times(plan, run, arguments.repeat, summary);
-    if (run.ranks * threads > sysconf(_SC_NPROCESSORS_ONLN)) {
-        summary.notes.push_back("more ranks and threads than cores of this host: times are not comparable");
+    if (run.oversubscribed) {
+        summary.notes.push_back("more ranks and threads than cores: times are not comparable");
     }
     return summary;
 }

@@ -1,5 +1,7 @@
 #include "exec/buffer.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -8,6 +10,11 @@
 #include "base/checked.h"
 
 namespace shardplan::exec {
+namespace {
+
+constexpr std::int64_t paged_from = std::int64_t{4} << 20;
+
+}  // namespace
 
 std::string_view to_string(Category category) {
     switch (category) {
@@ -15,6 +22,7 @@ std::string_view to_string(Category category) {
         case Category::cache: return "cache";
         case Category::activations: return "activations";
         case Category::communication: return "communication";
+        case Category::arena: return "arena";
         case Category::scratch: return "scratch";
     }
     return "scratch";
@@ -55,15 +63,30 @@ void Reservation::release() noexcept {
 }
 
 Buffer::Buffer(Allocator& allocator, Category category, std::int64_t bytes)
-    : counted_(allocator, category, bytes),
-      data_(static_cast<std::byte*>(
-          ::operator new (static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), std::align_val_t{alignment}))) {
+    : counted_(allocator, category, bytes), data_(obtain(bytes)) {
     if (allocator.poison()) {
         std::memset(data(), 0xff, static_cast<std::size_t>(bytes));
     }
 }
 
+std::unique_ptr<std::byte, Buffer::Free> Buffer::obtain(std::int64_t bytes) {
+    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+    if (bytes < paged_from) {
+        return {static_cast<std::byte*>(::operator new (size, std::align_val_t{alignment})), Free{}};
+    }
+    void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) {
+        throw std::bad_alloc();
+    }
+    madvise(data, size, MADV_HUGEPAGE);  // without huge pages it is only slower
+    return {static_cast<std::byte*>(data), Free{size}};
+}
+
 void Buffer::Free::operator()(std::byte* data) const noexcept {
+    if (mapped > 0) {
+        munmap(data, mapped);
+        return;
+    }
     ::operator delete (data, std::align_val_t{alignment});
 }
 

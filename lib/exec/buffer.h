@@ -1,6 +1,8 @@
 // Owning buffers, aligned for vector units, and the Allocator that counts them: the bytes asked for, per category, now
 // and at their highest. What a plan predicts is compared with these counts, so nothing that a plan does not know
-// (padding, packed copies) goes into the first four categories; it is counted as scratch.
+// (padding, packed copies) goes into the first five categories; it is counted as scratch. Activations and communication
+// are parts of the arena that are in use, counted apart.
+// Large buffers are taken from the system page by page, in huge pages where it has them, and given back at once.
 // Not for use by several threads.
 #pragma once
 
@@ -14,8 +16,8 @@
 
 namespace shardplan::exec {
 
-enum class Category : std::uint8_t { parameters, cache, activations, communication, scratch };
-inline constexpr std::size_t category_count = 5;
+enum class Category : std::uint8_t { parameters, cache, activations, communication, arena, scratch };
+inline constexpr std::size_t category_count = 6;
 
 std::string_view to_string(Category category);
 
@@ -74,8 +76,13 @@ public:
 
 private:
     struct Free {
+        Free() : mapped(0) {}
+        explicit Free(std::size_t pages) : mapped(pages) {}
+        std::size_t mapped;  ///< bytes of pages; 0 = from the heap
         void operator()(std::byte* data) const noexcept;
     };
+    static std::unique_ptr<std::byte, Free> obtain(std::int64_t bytes);
+
     Reservation counted_;
     std::unique_ptr<std::byte, Free> data_;
 };

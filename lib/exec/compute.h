@@ -2,10 +2,9 @@
 // Owns nothing; all positions, head numbers and table rows follow from the ranges that the rank holds.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
-#include "exec/buffer.h"
-#include "exec/parameter_store.h"
 #include "exec/schedule.h"
 #include "kernels/kernels.h"
 #include "plan/plan.h"
@@ -22,8 +21,8 @@ struct BlockScene {
     std::int64_t rank = 0;
     std::int64_t pass = 0;  ///< of the loop that the step is in
     const kernels::Kernels& kernels;
-    const ParameterStore& parameters;
-    Allocator& allocator;                           ///< for scratch
+    const kernels::Weight* prepared;                ///< of a linear, where its weights are kept so
+    std::span<std::byte> scratch;                   ///< of the step
     std::span<const std::int64_t> first_positions;  ///< per sequence of the whole batch: position of its first token
     std::span<const tensor::View> views;            ///< per value; those that are not live have no data
 

@@ -63,9 +63,9 @@ std::vector<TrafficCount> compare_traffic(comm::World& world, const plan::Plan& 
 
 std::vector<MemoryCount> compare_memory(comm::World& world, const plan::Plan& plan, const Allocator& allocator) {
     const auto parts = [](const plan::MemoryPerDevice& memory) {
-        return std::array{memory.parameters, memory.cache, memory.activations, memory.communication};
+        return std::array{memory.parameters, memory.cache, memory.arena, memory.activations, memory.communication};
     };
-    constexpr std::array categories = {Category::parameters, Category::cache, Category::activations,
+    constexpr std::array categories = {Category::parameters, Category::cache, Category::arena, Category::activations,
                                        Category::communication};
     const auto of_plan = parts(plan.memory);
     const auto of_stage =

@@ -47,7 +47,7 @@ struct MemoryCount {
     bool equal() const { return predicted == lowest && predicted == highest; }
 };
 
-/// The four categories of the plan. Collective.
+/// The categories of the plan. Collective.
 std::vector<MemoryCount> compare_memory(comm::World& world, const plan::Plan& plan, const Allocator& allocator);
 
 }  // namespace shardplan::exec

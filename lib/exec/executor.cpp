@@ -16,15 +16,17 @@ namespace shardplan::exec {
 using plan::ValueId;
 using plan::ValueKind;
 
-/// The values of one block while it runs.
+/// One use of a block while it runs.
 struct Executor::Frame {
     const plan::BlockPlan& block;
     const model::Block& graph;
     const BlockSchedule& schedule;
+    const UseTable& table;
+    std::vector<tensor::View>& views;
+    int use;
     int layer;
-    std::vector<tensor::View> views;
-    std::vector<Buffer> buffers;  ///< of the values that own memory
-    std::int64_t pass = 0;        ///< of the loop that runs
+    bool turned;            ///< the arena is used upside down
+    std::int64_t pass = 0;  ///< of the loop that runs
 
     const plan::Value& value(ValueId id) const { return block.values[static_cast<std::size_t>(id)]; }
 };
@@ -69,11 +71,19 @@ Executor::Executor(const plan::Plan& plan, comm::Groups& groups, const kernels::
       stage_(plan.stages[static_cast<std::size_t>(stage_index_)]),
       schedule_(make_schedule(plan, groups.rank())),
       parameters_(plan, schedule_, groups.rank(), kernels, weights, allocator),
-      caches_(plan.stored.size()) {
+      caches_(plan.stored.size()),
+      arena_(plan, stage_, allocator) {
     if (!(groups.mesh() == plan.mesh.refined())) {
         throw std::logic_error("the groups are on another mesh than the plan");
     }
     allocate_caches();
+    for (const plan::BlockPlan& block : plan.blocks) {
+        views_.push_back(views_of(block));
+    }
+    for (int use = stage_.first; use < stage_.end; ++use) {
+        uses_.push_back(
+            make_use_table(plan, schedule_, parameters_, caches_, plan.sequence[static_cast<std::size_t>(use)]));
+    }
     reset_times();
 }
 
@@ -97,10 +107,19 @@ void Executor::allocate_caches() {
 }
 
 void Executor::reset_times() {
+    run_seconds_ = 0.0;
     times_.clear();
     for (const Timer& timer : schedule_.timers) {
         times_.push_back({timer, 0, 0.0});
     }
+}
+
+double Executor::outside_seconds() const {
+    double inside = 0.0;
+    for (const StepTime& time : times_) {
+        inside += time.seconds;
+    }
+    return run_seconds_ - inside;
 }
 
 std::vector<StepTime> Executor::times() const {
@@ -136,15 +155,24 @@ void Executor::run(const TokenBatch& ids, std::int64_t first_position) {
 
 void Executor::run(const TokenBatch& ids, std::span<const std::int64_t> first_positions) {
     check_input(ids, first_positions);
-    carried_ = Buffer();  // the logits of the last step
+    const auto start = Trace::Clock::now();
+    if (trace_ != nullptr) {
+        trace_->begin_run();
+    }
+    drop_output();  // the logits of the last step
     if (!is_first()) {
         receive_hidden();
     }
     for (int use = stage_.first; use < stage_.end; ++use) {
-        run_block(plan_.sequence[static_cast<std::size_t>(use)], ids, first_positions);
+        run_block(use, ids, first_positions);
     }
     if (!is_last()) {
         send_hidden();
+    }
+    const auto end = Trace::Clock::now();
+    run_seconds_ += std::chrono::duration<double>(end - start).count();
+    if (trace_ != nullptr) {
+        trace_->add(-1, trace_model_step, 0, start, end);
     }
 }
 
@@ -153,84 +181,109 @@ void Executor::receive_hidden() {
     const auto block = static_cast<std::size_t>(plan_.sequence[static_cast<std::size_t>(stage_.first)].block);
     const auto input = static_cast<std::size_t>(plan_.blocks[block].input.value());
     const plan::Value& value = plan_.blocks[block].values[input];
-    carried_ = Buffer(allocator_, Category::activations, value.local_bytes);
-    carried_view_ = carried_.view(value.dtype, value.local_shape);
-    const auto start = std::chrono::steady_clock::now();
-    groups_.receive(stage_axis(plan_), stage_index_ - 1, carried_view_);
-    count_time(schedule_.receive_timer, start);
+    allocator_.add(Category::activations, value.local_bytes);
+    has_output_ = true;
+    output_ = {arena_.places(block, false)[input], value.dtype, value.local_shape};
+    const auto start = Trace::Clock::now();
+    groups_.receive(stage_axis(plan_), stage_index_ - 1, output_);
+    count_time(schedule_.receive_timer, {-1, trace_receive}, start);
 }
 
 void Executor::send_hidden() {
-    const auto start = std::chrono::steady_clock::now();
-    groups_.send(stage_axis(plan_), stage_index_ + 1, carried_view_);
-    count_time(schedule_.send_timer, start);
-    carried_ = Buffer();
+    const auto start = Trace::Clock::now();
+    groups_.send(stage_axis(plan_), stage_index_ + 1, output_);
+    count_time(schedule_.send_timer, {-1, trace_send}, start);
+    drop_output();
 }
 
-void Executor::count_time(std::size_t timer, std::chrono::steady_clock::time_point start) {
+void Executor::drop_output() {
+    if (has_output_) {
+        allocator_.remove(Category::activations, output_.bytes());
+    }
+    has_output_ = false;
+}
+
+void Executor::count_time(std::size_t timer, const TraceEvent& event, Trace::Clock::time_point start) {
+    const auto end = Trace::Clock::now();
     times_[timer].calls += 1;
-    times_[timer].seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    times_[timer].seconds += std::chrono::duration<double>(end - start).count();
+    if (trace_ != nullptr) {
+        trace_->add(event.use, event.step, event.pass, start, end);
+    }
 }
 
-void Executor::allocate(Frame& frame, ValueId id) {
+void Executor::begin_life(Frame& frame, ValueId id) {
     const plan::Value& value = frame.value(id);
-    const auto index = static_cast<std::size_t>(id);
-    frame.buffers[index] = Buffer(allocator_, category_of(value.kind), value.local_bytes);
-    frame.views[index].data = frame.buffers[index].data();
+    allocator_.add(category_of(value.kind), value.local_bytes);
+    if (allocator_.poison()) {
+        std::memset(frame.views[static_cast<std::size_t>(id)].data, 0xff, static_cast<std::size_t>(value.local_bytes));
+    }
 }
 
-void Executor::enter_block(const model::BlockUse& use, const TokenBatch& ids, Frame& frame) {
-    for (std::size_t v = 0; v < frame.block.values.size(); ++v) {
-        const plan::Value& value = frame.block.values[v];
-        tensor::View& view = frame.views[v];
-        view = {nullptr, value.dtype, value.local_shape};
-        if (value.kind == ValueKind::parameter) {
-            view.data = const_cast<std::byte*>(parameters_.plain(value.stored, use.layer).data);
-        } else if (value.kind == ValueKind::cache) {
-            const std::vector<int>& layers = plan_.stored[static_cast<std::size_t>(value.stored)].layers;
-            const auto instance = std::find(layers.begin(), layers.end(), use.layer) - layers.begin();
-            view.data = caches_[static_cast<std::size_t>(value.stored)].at(static_cast<std::size_t>(instance)).data();
-        }
+void Executor::end_life(Frame& frame, ValueId id) {
+    const plan::Value& value = frame.value(id);
+    if (allocator_.poison()) {
+        std::memset(frame.views[static_cast<std::size_t>(id)].data, 0xff, static_cast<std::size_t>(value.local_bytes));
+    }
+    allocator_.remove(category_of(value.kind), value.local_bytes);
+}
+
+void Executor::enter_block(const TokenBatch& ids, Frame& frame) {
+    const auto block = static_cast<std::size_t>(&frame.block - plan_.blocks.data());
+    const std::vector<std::byte*>& places = arena_.places(block, frame.turned);
+    for (std::size_t v = 0; v < places.size(); ++v) {
+        frame.views[v].data = places[v];
+    }
+    for (const auto& [id, data] : frame.table.stored) {
+        frame.views[static_cast<std::size_t>(id)].data = data;
     }
     for (const ValueId id : frame.schedule.token_inputs) {
-        allocate(frame, id);
+        begin_life(frame, id);
         copy_ids(ids, plan_.token_order, frame.schedule.ranges[static_cast<std::size_t>(id)],
                  frame.views[static_cast<std::size_t>(id)]);
     }
     if (frame.block.input) {
-        const auto input = static_cast<std::size_t>(*frame.block.input);
-        tensor::View& view = frame.views[input];
-        if (!carried_ || carried_view_.shape != view.shape || carried_view_.dtype != view.dtype) {
+        const tensor::View& view = frame.views[static_cast<std::size_t>(*frame.block.input)];
+        if (!has_output_ || output_.data != view.data || output_.shape != view.shape || output_.dtype != view.dtype) {
             throw std::logic_error(fmt::format("block {} does not take what the block before gives", frame.block.name));
         }
-        frame.buffers[input] = std::move(carried_);
-        view.data = frame.buffers[input].data();
     }
 }
 
-void Executor::run_block(const model::BlockUse& use, const TokenBatch& ids,
-                         std::span<const std::int64_t> first_positions) {
-    const plan::BlockPlan& block = plan_.blocks[static_cast<std::size_t>(use.block)];
+void Executor::run_block(int use_index, const TokenBatch& ids, std::span<const std::int64_t> first_positions) {
+    const model::BlockUse& use = plan_.sequence[static_cast<std::size_t>(use_index)];
+    const auto index = static_cast<std::size_t>(use.block);
+    const plan::BlockPlan& block = plan_.blocks[index];
     Frame frame{block,
-                plan_.graph.blocks[static_cast<std::size_t>(use.block)],
-                schedule_.blocks[static_cast<std::size_t>(use.block)],
+                plan_.graph.blocks[index],
+                schedule_.blocks[index],
+                uses_[static_cast<std::size_t>(use_index - stage_.first)],
+                views_[index],
+                use_index,
                 use.layer,
-                std::vector<tensor::View>(block.values.size()),
-                std::vector<Buffer>(block.values.size()),
+                arena_.turned(use_index),
                 0};
-    enter_block(use, ids, frame);
+    enter_block(ids, frame);
     for (std::size_t step = 0; step < block.steps.size();) {
         std::size_t end = step + 1;
-        while (block.steps[step].loop != 0 && end < block.steps.size() &&
-               block.steps[end].loop == block.steps[step].loop) {
+        const plan::Step& first = block.steps[step];
+        while (end < block.steps.size() && ((first.loop != 0 && block.steps[end].loop == first.loop) ||
+                                            (first.joined != 0 && block.steps[end].joined == first.joined))) {
             ++end;
         }
-        run_loop(frame, step, end, first_positions);
+        first.joined != 0 ? run_joined(frame, step, end, first_positions) : run_loop(frame, step, end, first_positions);
+        for (std::size_t s = step; s < end; ++s) {
+            for (const ValueId id : frame.schedule.steps[s].release) {
+                end_life(frame, id);
+            }
+        }
         step = end;
     }
-    const auto output = static_cast<std::size_t>(block.output);
-    carried_view_ = frame.views[output];
-    carried_ = std::move(frame.buffers[static_cast<std::size_t>(frame.schedule.owner[output])]);
+    const tensor::View& output = frame.views[static_cast<std::size_t>(block.output)];
+    output_.data = output.data;
+    output_.dtype = output.dtype;
+    output_.shape = output.shape;
+    has_output_ = true;
 }
 
 /// The steps [first, end), which are one step or the body of a loop.
@@ -242,43 +295,71 @@ void Executor::run_loop(Frame& frame, std::size_t first, std::size_t end,
             run_step(frame, step, first_positions);
         }
     }
+}
+
+/// The steps [first, end) are a reduce-scatter, computation and an all-gather.
+void Executor::run_joined(Frame& frame, std::size_t first, std::size_t end,
+                          std::span<const std::int64_t> first_positions) {
     for (std::size_t step = first; step < end; ++step) {
-        for (const ValueId id : frame.schedule.steps[step].release) {
-            frame.buffers[static_cast<std::size_t>(id)] = Buffer();
-            frame.views[static_cast<std::size_t>(id)].data = nullptr;
+        for (const ValueId id : frame.schedule.steps[step].allocate) {
+            begin_life(frame, id);
         }
     }
+    const auto view = [&](ValueId id) -> const tensor::View& { return frame.views[static_cast<std::size_t>(id)]; };
+    const plan::CollectiveStep& scatter = frame.block.steps[first].collective.value();
+    const plan::CollectiveStep& gather = frame.block.steps[end - 1].collective.value();
+    const Reservation staging(allocator_, Category::communication, scatter.staging_bytes);
+    const auto start = Trace::Clock::now();
+    groups_.reduce_scatter_gather(
+        scatter.axes, scatter.dim, view(scatter.input), view(scatter.output),
+        [&] {
+            for (std::size_t step = first + 1; step + 1 < end; ++step) {
+                compute(frame, step, first_positions);
+            }
+        },
+        view(gather.input), view(gather.output),
+        {arena_.at(scatter.staging_offset, staging.bytes(), frame.turned), static_cast<std::size_t>(staging.bytes())});
+    count_time(frame.schedule.steps[first].timer, {frame.use, static_cast<std::int32_t>(first)}, start);
+}
+
+void Executor::compute(Frame& frame, std::size_t index, std::span<const std::int64_t> first_positions) {
+    const plan::ComputeStep& step = frame.block.steps[index].compute.value();
+    const std::int64_t scratch = step.scratch_bytes;
+    run_compute({plan_,
+                 frame.block,
+                 frame.graph,
+                 frame.schedule,
+                 frame.layer,
+                 groups_.rank(),
+                 frame.pass,
+                 kernels_,
+                 frame.table.prepared[index],
+                 {arena_.at(step.scratch_offset, scratch, frame.turned), static_cast<std::size_t>(scratch)},
+                 first_positions,
+                 frame.views},
+                step, frame.schedule.steps[index]);
 }
 
 void Executor::run_step(Frame& frame, std::size_t index, std::span<const std::int64_t> first_positions) {
     const plan::Step& step = frame.block.steps[index];
     const StepSchedule& schedule = frame.schedule.steps[index];
     for (const ValueId id : schedule.allocate) {
-        allocate(frame, id);
+        begin_life(frame, id);
     }
-    const auto set_alias = [&](ValueId id) {
-        const auto owner = static_cast<std::size_t>(frame.schedule.owner[static_cast<std::size_t>(id)]);
-        frame.views[static_cast<std::size_t>(id)].data = frame.views[owner].data;
-    };
-    const auto compute = [&] {
-        run_compute({plan_, frame.block, frame.graph, frame.schedule, frame.layer, groups_.rank(), frame.pass, kernels_,
-                     parameters_, allocator_, first_positions, frame.views},
-                    *step.compute, schedule);
-    };
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Trace::Clock::now();
     if (step.compute) {
-        std::for_each(step.compute->outputs.begin(), step.compute->outputs.end(), set_alias);
-        compute();
+        compute(frame, index, first_positions);
     } else {
         const plan::CollectiveStep& collective = *step.collective;
-        set_alias(collective.output);
-        Buffer staging(allocator_, Category::communication, collective.staging_bytes);
+        const Reservation staging(allocator_, Category::communication, collective.staging_bytes);
         run_collective(groups_, frame.block, collective, frame.views,
-                       {staging.data(), static_cast<std::size_t>(staging.bytes())});
+                       {arena_.at(collective.staging_offset, staging.bytes(), frame.turned),
+                        static_cast<std::size_t>(staging.bytes())});
     }
-    count_time(schedule.timer, start);
+    count_time(schedule.timer, {frame.use, static_cast<std::int32_t>(index), static_cast<std::int32_t>(frame.pass)},
+               start);
     if (step.compute && is_routing(frame.graph, *step.compute)) {
-        show_routing(frame, *step.compute, compute);
+        show_routing(frame, *step.compute, [&] { compute(frame, index, first_positions); });
     }
 }
 
@@ -301,9 +382,9 @@ tensor::ConstView Executor::cache(std::size_t stored, std::size_t instance) cons
 
 LogitsBlock Executor::logits() const {
     if (!is_last()) {
-        return {carried_view_, {}, false, 0};
+        return {output_, {}, false, 0};
     }
-    if (!carried_) {
+    if (!has_output_) {
         throw std::logic_error("no step has been run");
     }
     const auto block = static_cast<std::size_t>(plan_.sequence.back().block);
@@ -315,7 +396,7 @@ LogitsBlock Executor::logits() const {
         const mesh::AxisId id{static_cast<std::uint8_t>(axis)};
         first = first && (cut.contains(id) || plan_.pipeline_axis == id || mesh.coordinate(groups_.rank(), id) == 0);
     }
-    return {carried_view_, schedule_.blocks[block].ranges[output], first, plan_.graph.model.outputs()};
+    return {output_, schedule_.blocks[block].ranges[output], first, plan_.graph.model.outputs()};
 }
 
 }  // namespace shardplan::exec

@@ -1,5 +1,6 @@
-// Runs the plan of one rank, step by step, again and again. Memory follows the plan: every value is allocated at the
-// step that defines it and freed after its last use; parameters and caches live as long as the executor.
+// Runs the plan of one rank, step by step, again and again. Memory follows the plan: every value has its place in the
+// arena, which is allocated once, and counts as used from the step that defines it to its last use; parameters and
+// caches live as long as the executor. Nothing is looked up or allocated from step to step.
 // Collective: all ranks of the groups construct and call it in the same order. Exceptions of kernels and communicators
 // pass through; the caller ends the other ranks. Contradictions within the plan throw std::logic_error.
 #pragma once
@@ -13,10 +14,13 @@
 #include <vector>
 
 #include "comm/groups.h"
+#include "exec/arena.h"
 #include "exec/buffer.h"
 #include "exec/parameter_store.h"
 #include "exec/schedule.h"
 #include "exec/tokens.h"
+#include "exec/trace.h"
+#include "exec/use_table.h"
 #include "exec/weights.h"
 #include "kernels/kernels.h"
 #include "plan/pipeline.h"
@@ -71,8 +75,13 @@ public:
                                             const std::function<void()>& route)>;
     void guide_routing(RoutingGuide guide) { routing_guide_ = std::move(guide); }
 
+    /// From now on runs are recorded in `trace`, which must outlive them; null: no longer.
+    void record(Trace* trace) { trace_ = trace; }
+
     /// One entry per kind of step in the plan, in order of first appearance.
     std::vector<StepTime> times() const;
+    /// Of all runs, in no step: time that the executor itself takes.
+    double outside_seconds() const;
     void reset_times();
 
 private:
@@ -84,11 +93,15 @@ private:
     void send_hidden();
     void check_input(const TokenBatch& ids, std::span<const std::int64_t> first_positions) const;
     void allocate_caches();
-    void run_block(const model::BlockUse& use, const TokenBatch& ids, std::span<const std::int64_t> first_positions);
-    void enter_block(const model::BlockUse& use, const TokenBatch& ids, Frame& frame);
-    void allocate(Frame& frame, plan::ValueId value);
-    void count_time(std::size_t timer, std::chrono::steady_clock::time_point start);
+    void run_block(int use, const TokenBatch& ids, std::span<const std::int64_t> first_positions);
+    void enter_block(const TokenBatch& ids, Frame& frame);
+    void begin_life(Frame& frame, plan::ValueId value);
+    void end_life(Frame& frame, plan::ValueId value);
+    void drop_output();
+    void count_time(std::size_t timer, const TraceEvent& event, Trace::Clock::time_point start);
     void run_loop(Frame& frame, std::size_t first, std::size_t end, std::span<const std::int64_t> first_positions);
+    void run_joined(Frame& frame, std::size_t first, std::size_t end, std::span<const std::int64_t> first_positions);
+    void compute(Frame& frame, std::size_t step, std::span<const std::int64_t> first_positions);
     void run_step(Frame& frame, std::size_t step, std::span<const std::int64_t> first_positions);
     void show_routing(const Frame& frame, const plan::ComputeStep& step, const std::function<void()>& route) const;
 
@@ -101,11 +114,16 @@ private:
     Schedule schedule_;
     ParameterStore parameters_;
     std::vector<std::vector<Buffer>> caches_;  ///< per stored tensor, per instance
-    Buffer carried_;                           ///< output of the block that ran last
-    tensor::View carried_view_;
+    Arena arena_;
+    std::vector<std::vector<tensor::View>> views_;  ///< per block, per value
+    std::vector<UseTable> uses_;                    ///< of the stage
+    bool has_output_ = false;
+    tensor::View output_;  ///< of the block that ran last, in the arena
     std::vector<StepTime> times_;
+    double run_seconds_ = 0.0;
     RoutingWatcher routing_watcher_;
     RoutingGuide routing_guide_;
+    Trace* trace_ = nullptr;
 };
 
 }  // namespace shardplan::exec

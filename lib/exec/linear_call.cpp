@@ -1,6 +1,9 @@
 #include "exec/linear_call.h"
 
 #include <cstring>
+#include <stdexcept>
+
+#include "plan/arena.h"
 
 namespace shardplan::exec {
 namespace {
@@ -28,15 +31,24 @@ void take_columns(const View& joint, std::int64_t first, const View& y) {
     }
 }
 
-void multiply_prepared(const LinearCall& call, const ConstView& x) {
+/// Takes room for a tensor from the front of the scratch memory.
+View take_scratch(std::span<std::byte>& scratch, tensor::DType dtype, tensor::Shape shape) {
+    const auto bytes = static_cast<std::size_t>(plan::arena_size(tensor::byte_count(shape, dtype)));
+    if (bytes > scratch.size()) {
+        throw std::logic_error("the plan gives a linear too little scratch memory");
+    }
+    std::byte* data = scratch.data();
+    scratch = scratch.subspan(bytes);
+    return {data, dtype, std::move(shape)};
+}
+
+void multiply_prepared(const LinearCall& call, const ConstView& x, std::span<std::byte> scratch) {
     if (call.parts.size() == 1) {
         return call.kernels.matmul(x, *call.prepared, call.parts.front().y);
     }
     const std::int64_t rows = row_count(x.shape);
     const tensor::DType dtype = call.parts.front().y.dtype;
-    const tensor::Shape shape{rows, call.prepared->outputs()};
-    const Buffer buffer(call.allocator, Category::scratch, tensor::byte_count(shape, dtype));
-    const View joint = buffer.view(dtype, shape);
+    const View joint = take_scratch(scratch, dtype, {rows, call.prepared->outputs()});
     call.kernels.matmul({x.data, x.dtype, {rows, x.shape.back()}}, *call.prepared, joint);
     std::int64_t first = 0;
     for (const LinearCall::Part& part : call.parts) {
@@ -45,10 +57,10 @@ void multiply_prepared(const LinearCall& call, const ConstView& x) {
     }
 }
 
-void multiply(const LinearCall& call, const ConstView& x) {
+void multiply(const LinearCall& call, const ConstView& x, std::span<std::byte> scratch) {
     const auto order = call.transposed ? kernels::WeightOrder::in_out : kernels::WeightOrder::out_in;
     if (call.prepared != nullptr) {
-        multiply_prepared(call, x);
+        multiply_prepared(call, x, scratch);
     } else {
         for (const LinearCall::Part& part : call.parts) {
             call.kernels.matmul_plain(x, part.weight, order, part.y);
@@ -65,12 +77,12 @@ void multiply(const LinearCall& call, const ConstView& x) {
 
 void call_linear(const LinearCall& call) {
     if (!call.norm) {
-        return multiply(call, call.x);
+        return multiply(call, call.x, call.scratch);
     }
-    const Buffer buffer(call.allocator, Category::scratch, call.x.bytes());
-    const View normed = buffer.view(call.x.dtype, call.x.shape);
+    std::span<std::byte> scratch = call.scratch;
+    const View normed = take_scratch(scratch, call.x.dtype, call.x.shape);
     call.kernels.norm(call.x, call.norm_weight, call.norm_bias, *call.norm, normed);
-    multiply(call, normed);
+    multiply(call, normed, scratch);
 }
 
 }  // namespace shardplan::exec

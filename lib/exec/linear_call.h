@@ -2,10 +2,11 @@
 // when they were prepared as one, biases last.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
-#include "exec/buffer.h"
 #include "kernels/kernels.h"
 
 namespace shardplan::exec {
@@ -17,7 +18,7 @@ struct LinearCall {
         kernels::View y;
     };
     const kernels::Kernels& kernels;
-    Allocator& allocator;  ///< the normalised input and the joint output are scratch
+    std::span<std::byte> scratch;  ///< room for the normalised input and the joint output, as the plan gives it
     kernels::ConstView x;
     std::optional<kernels::NormParams> norm;
     kernels::ConstView norm_weight;

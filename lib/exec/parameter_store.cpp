@@ -47,7 +47,7 @@ ParameterStore::ParameterStore(const plan::Plan& plan, const Schedule& schedule,
     : plan_(plan), of_stage_(plan, plan.stages[plan::stage_of(plan, rank)]), plain_(plan.stored.size()) {
     find_groups(schedule);
     std::set<int> done;
-    for (const auto& [group, transposed] : transposed_) {
+    for (const Group& group : groups_by_size()) {
         load_group(group, rank, kernels, source, allocator);
         done.insert(group.begin(), group.end());
     }
@@ -56,6 +56,23 @@ ParameterStore::ParameterStore(const plan::Plan& plan, const Schedule& schedule,
             load_plain(static_cast<int>(i), rank, source, allocator);
         }
     }
+}
+
+/// The largest first: while one is prepared it exists twice, and then the least else is there.
+std::vector<ParameterStore::Group> ParameterStore::groups_by_size() const {
+    const auto bytes = [&](const Group& group) {
+        std::int64_t sum = 0;
+        for (const int stored : group) {
+            sum += plan_.stored[static_cast<std::size_t>(stored)].bytes_per_device;
+        }
+        return sum;
+    };
+    std::vector<Group> groups;
+    for (const auto& [group, transposed] : transposed_) {
+        groups.push_back(group);
+    }
+    std::stable_sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) { return bytes(a) > bytes(b); });
+    return groups;
 }
 
 void ParameterStore::find_groups(const Schedule& schedule) {

@@ -38,6 +38,7 @@ private:
     };
 
     void find_groups(const Schedule& schedule);
+    std::vector<Group> groups_by_size() const;
     void load_plain(int stored, std::int64_t rank, const WeightSource& source, Allocator& allocator);
     void load_group(const Group& group, std::int64_t rank, const kernels::Kernels& kernels, const WeightSource& source,
                     Allocator& allocator);

@@ -62,7 +62,9 @@ void schedule_releases(const plan::BlockPlan& block, BlockSchedule& schedule) {
 
 std::size_t timer_of(const plan::Step& step, const model::Block& graph, std::vector<Timer>& timers) {
     Timer timer;
-    if (step.collective) {
+    if (step.joined != 0 && step.collective) {
+        timer = {"reduce-scatter + norm + all-gather", true};
+    } else if (step.collective) {
         timer = {std::string(mesh::to_string(step.collective->kind)), true};
     } else if (step.compute->kind == plan::ComputeKind::op) {
         const model::Op& op = graph.ops[static_cast<std::size_t>(step.compute->op)];

@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "base/checked.h"
+#include "exec/cores.h"
+#include "exec/decode_feed.h"
 #include "exec/greedy.h"
 
 namespace shardplan::exec {
@@ -65,6 +67,7 @@ FloatTensor ShardedRun::run(TokenBatch& tokens, const WeightSource& weights, Run
     if (rounds_routing(plan_, options_)) {
         watch_routing();
     }
+    executor_->record(options_.trace ? &trace_ : nullptr);
     report.kernels = kernels_->describe();
     report.measured_steps = measured_steps(plan_, options_);
     FloatTensor logits;
@@ -151,6 +154,7 @@ FloatTensor ShardedRun::decode(TokenBatch& tokens, RunReport& report) {
     for (std::int64_t i = 0; i < feed.steps(); ++i) {
         if (i == feed.first_measured()) {
             executor_->reset_times();
+            trace_.clear();
             report.step_seconds.clear();
         }
         step(feed.tokens(tokens, i), feed.positions(i), feed.steps(), report);
@@ -216,9 +220,16 @@ void ShardedRun::collect(RunReport& report) {
                                      base::checked_mul(report.executed_steps, plan_.graph.workload.micro_batches));
     report.memory = compare_memory(world_, plan_, allocator_);
     report.scratch_bytes = allocator_.peak(Category::scratch);
+    report.resident_bytes = peak_resident_bytes();
+    report.outside_seconds = executor_->outside_seconds();
     world_.all_reduce(std::span(&report.scratch_bytes, 1), comm::WorldOp::max);
+    world_.all_reduce(std::span(&report.resident_bytes, 1), comm::WorldOp::max);
+    world_.all_reduce(std::span(&report.outside_seconds, 1), comm::WorldOp::max);
     world_.all_reduce(std::span<double>(report.step_seconds), comm::WorldOp::max);
     world_.all_reduce(std::span(&report.load_seconds, 1), comm::WorldOp::max);
+    if (options_.trace) {
+        report.trace = gather_trace(world_, trace_);
+    }
     report.times = executor_->times();
     std::vector<double> seconds;
     std::vector<std::int64_t> calls;  // the stages of a pipeline make different ones

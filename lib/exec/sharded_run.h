@@ -48,6 +48,7 @@ private:
     std::unique_ptr<kernels::Kernels> kernels_;
     std::unique_ptr<comm::Groups> groups_;
     std::unique_ptr<Executor> executor_;
+    Trace trace_;
     std::vector<std::string> parts_;  ///< of the logits of the last step, for each micro-batch
     ChosenExperts chosen_;            ///< by this rank's tokens, if they are watched
     double copying_ = 0.0;            ///< seconds of the last step for logits and choices, which no step of the plan is

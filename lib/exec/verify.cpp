@@ -167,6 +167,15 @@ void verify(const plan::Plan& plan, const plan::Plan& reference, const TokenBatc
         report.comparison.passed && (dtype != tensor::DType::f32 || report.token_mismatches == 0);
 }
 
+void set_threads(comm::World& world, const RunOptions& options, RunReport& report) {
+    report.cores = gather_cores(world);
+    for (std::int64_t rank = 0; rank < world.size(); ++rank) {
+        report.threads.push_back(options.threads > 0 ? options.threads : fair_threads(report.cores, rank));
+    }
+    report.oversubscribed = oversubscribed(report.cores, report.threads);
+    omp_set_num_threads(static_cast<int>(report.threads[static_cast<std::size_t>(world.rank())]));
+}
+
 bool counts_agree(const RunReport& report) {
     const auto equal = [](const auto& row) { return row.equal(); };
     return std::all_of(report.traffic.begin(), report.traffic.end(), equal) &&
@@ -202,11 +211,9 @@ RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, co
     if (!world.same_everywhere(options.plan_hash)) {
         throw std::runtime_error("the ranks hold different plans: were they given the same job and the same program?");
     }
-    if (options.threads > 0) {
-        omp_set_num_threads(options.threads);
-    }
     RunReport report;
     report.ranks = world.size();
+    set_threads(world, options, report);
     const std::int64_t given = tokens_given(plan, options);
     TokenBatch tokens =
         options.tokens ? *options.tokens

@@ -11,6 +11,7 @@
 
 #include "comm/communicator.h"
 #include "exec/compare.h"
+#include "exec/cores.h"
 #include "exec/counts.h"
 #include "exec/executor.h"
 #include "kernels/kernels.h"
@@ -38,8 +39,9 @@ struct RunOptions {
     bool verify = true;
     std::string save_weights;  ///< directory; empty = no
     std::string logits_file;   ///< empty = no
-    int threads = 0;           ///< of each rank's kernels; 0 = as OpenMP decides
+    int threads = 0;           ///< of each rank's kernels; 0 = its share of the cores (exec/cores.h)
     bool poison = false;       ///< fill new memory with NaN
+    bool trace = false;        ///< record the measured steps
     /// Told what begins, on every rank: "weights", "step 3 of 8", "the unsharded model".
     std::function<void(std::string_view)> progress = {};
 };
@@ -61,9 +63,16 @@ struct RunReport {
     std::int64_t token_mismatches = 0;  ///< generated ids that the unsharded model would not have chosen; on rank 0
     std::vector<TrafficCount> traffic;  ///< over all executed steps
     std::vector<MemoryCount> memory;
-    std::int64_t scratch_bytes = 0;    ///< peak of kernel scratch, highest of the ranks
-    std::vector<StepTime> times;       ///< of the measured steps; each the highest of the ranks
-    std::vector<double> step_seconds;  ///< per measured step, highest of the ranks
+    std::int64_t scratch_bytes = 0;  ///< peak of kernel scratch, highest of the ranks
+    /// Most that a rank's process held at once before the unsharded model was computed; 0 = unknown.
+    std::int64_t resident_bytes = 0;
+    std::vector<RankCores> cores;                ///< of each rank
+    std::vector<std::int64_t> threads;           ///< of each rank
+    bool oversubscribed = false;                 ///< more threads than cores on some host
+    std::vector<StepTime> times;                 ///< of the measured steps; each the highest of the ranks
+    double outside_seconds = 0.0;                ///< of the measured steps, in none of `times`; highest of the ranks
+    std::vector<double> step_seconds;            ///< per measured step, highest of the ranks
+    std::vector<std::vector<TraceEvent>> trace;  ///< of the measured steps, per rank; on rank 0, when asked for
     double load_seconds = 0.0;
     double reference_seconds = 0.0;  ///< on rank 0
 };

@@ -4,6 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "base/checked.h"
+#include "plan/arena.h"
+
 namespace shardplan::plan {
 namespace {
 
@@ -149,6 +152,24 @@ private:
             removed_.insert(i);
         }
         fused_.inputs.insert(fused_.inputs.end(), biases.begin(), biases.end());
+        fused_.scratch_bytes = scratch_bytes();
+    }
+
+    /// The normalised input, and the joint result of weights that are stored as one matrix.
+    std::int64_t scratch_bytes() const {
+        const auto value = [&](ValueId id) -> const Value& { return block_.values[static_cast<std::size_t>(id)]; };
+        std::int64_t bytes = norm_is_adjacent_ ? arena_size(value(fused_.inputs.front()).local_bytes) : 0;
+        const bool joint = std::all_of(linears_.begin(), linears_.end(), [&](std::size_t i) {
+            return value(block_.steps[i].compute->inputs[1]).kind == ValueKind::parameter;
+        });
+        if (joint && linears_.size() > 1) {
+            std::int64_t outputs = 0;
+            for (const ValueId id : fused_.outputs) {
+                outputs = base::checked_add(outputs, value(id).local_bytes);
+            }
+            bytes = base::checked_add(bytes, arena_size(outputs));
+        }
+        return bytes;
     }
 
     /// When the linear's result is only read by its bias_add, that becomes part of the step. Returns the result.

@@ -3,45 +3,13 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "plan/arena.h"
 
 namespace shardplan::plan {
 namespace {
 
 bool has_memory(const Value& value) {
     return value.alias_of < 0 && value.kind != ValueKind::parameter && value.kind != ValueKind::cache;
-}
-
-ValueId root_of(const BlockPlan& block, ValueId id) {
-    const Value& value = block.values[static_cast<std::size_t>(id)];
-    return value.alias_of >= 0 ? value.alias_of : id;
-}
-
-constexpr std::size_t never = static_cast<std::size_t>(-1);
-
-/// The step after which each value's memory is free; steps.size() for values that stay, never for those not computed.
-std::vector<std::size_t> last_steps(const BlockPlan& block) {
-    std::vector<std::size_t> last(block.values.size(), never);
-    const auto touch = [&](ValueId id, std::size_t step) { last[static_cast<std::size_t>(root_of(block, id))] = step; };
-    for (std::size_t i = 0; i < block.steps.size(); ++i) {
-        const Step& step = block.steps[i];
-        if (step.compute) {
-            for (const ValueId id : step.compute->inputs) {
-                touch(id, i);
-            }
-        } else {
-            touch(step.collective->input, i);
-            for (const ValueId counts : {step.collective->send_counts, step.collective->receive_counts}) {
-                if (counts >= 0) {
-                    touch(counts, i);
-                }
-            }
-        }
-        for (const ValueId id : defined_values(step)) {
-            touch(id, i);
-        }
-    }
-    touch(block.output, block.steps.size());
-    return last;
 }
 
 struct Live {
@@ -55,6 +23,37 @@ struct Live {
 };
 
 }  // namespace
+
+std::vector<std::size_t> last_steps(const BlockPlan& block) {
+    std::vector<std::size_t> last(block.values.size(), never);
+    const auto touch = [&](ValueId id, std::size_t step) {
+        last[static_cast<std::size_t>(memory_owner(block, id))] = step;
+    };
+    for (std::size_t i = 0; i < block.steps.size(); ++i) {
+        const Step& step = block.steps[i];
+        std::size_t end = i;  // steps that are executed as one free their memory together
+        while (step.joined != 0 && end + 1 < block.steps.size() && block.steps[end + 1].joined == step.joined) {
+            ++end;
+        }
+        if (step.compute) {
+            for (const ValueId id : step.compute->inputs) {
+                touch(id, end);
+            }
+        } else {
+            touch(step.collective->input, end);
+            for (const ValueId counts : {step.collective->send_counts, step.collective->receive_counts}) {
+                if (counts >= 0) {
+                    touch(counts, end);
+                }
+            }
+        }
+        for (const ValueId id : defined_values(step)) {
+            touch(id, end);
+        }
+    }
+    touch(block.output, block.steps.size());
+    return last;
+}
 
 void schedule_memory(BlockPlan& block) {
     const std::vector<std::size_t> last = last_steps(block);
@@ -85,6 +84,7 @@ void schedule_memory(BlockPlan& block) {
             live.add(block.values[static_cast<std::size_t>(id)], -1);
         }
     }
+    lay_out_arena(block);
 }
 
 MemoryPerDevice memory_per_device(const Plan& plan) {

@@ -103,10 +103,11 @@ void add_stored_memory(const Plan& plan, Stage& stage) {
 }
 
 void add_lowered(const Plan& plan, Stage& stage) {
-    stage.memory.activations = stage.memory.communication = 0;
+    stage.memory.arena = stage.memory.activations = stage.memory.communication = 0;
     stage.flops_per_device = 0.0;
     for (int use = stage.first; use < stage.end; ++use) {
         const BlockPlan& block = block_of(plan, use);
+        stage.memory.arena = std::max(stage.memory.arena, block.arena_bytes);
         stage.memory.activations = std::max(stage.memory.activations, block.peak_activation_bytes);
         stage.memory.communication = std::max(stage.memory.communication, block.peak_communication_bytes);
         for (const Step& step : block.steps) {

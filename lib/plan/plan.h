@@ -70,8 +70,10 @@ struct Value {
     tensor::Shape local_shape;
     tensor::DType dtype = tensor::DType::bf16;
     std::int64_t local_bytes = 0;
-    /// The value whose memory this one shares (split and merge of heads); -1 = its own memory.
+    /// The value whose memory this one shares (split and merge of heads, elementwise steps that work in place); -1 =
+    /// its own memory.
     ValueId alias_of = -1;
+    std::int64_t offset = -1;  ///< in the arena (BlockPlan::arena_bytes), for values with memory of their own
 };
 
 enum class ComputeKind : std::uint8_t {
@@ -102,10 +104,14 @@ struct ComputeStep {
     /// attention_accumulate: the keys are those of the device that many positions before this one on their axes; in a
     /// loop that is the first pass, each further one takes one more.
     std::int64_t key_shift = 0;
-    double flops = 0.0;          ///< per device, multiply and add counted as two
-    bool grouped = false;        ///< experts: one grouped product instead of one product after the other
-    mesh::AxisList axes;         ///< dispatch_tokens: the group; axes[0] major
-    mesh::AxisList expert_axes;  ///< dispatch_tokens: those of the weights' experts dimension
+    double flops = 0.0;  ///< per device, multiply and add counted as two
+    /// fused_linear: the normalised input, or the joint result before it is dealt out to the outputs, or both one
+    /// behind the other.
+    std::int64_t scratch_bytes = 0;
+    std::int64_t scratch_offset = -1;  ///< in the arena; -1 = needs none
+    bool grouped = false;              ///< experts: one grouped product instead of one product after the other
+    mesh::AxisList axes;               ///< dispatch_tokens: the group; axes[0] major
+    mesh::AxisList expert_axes;        ///< dispatch_tokens: those of the weights' experts dimension
 };
 
 struct CollectiveStep {
@@ -124,6 +130,7 @@ struct CollectiveStep {
     std::int64_t wire_bytes = 0;        ///< sent per device (mean over devices, rounded up)
     std::int64_t wire_bytes_total = 0;  ///< sent by all devices together
     std::int64_t staging_bytes = 0;
+    std::int64_t staging_offset = -1;  ///< in the arena; -1 = needs none
     /// all_to_all_v only: values that hold the numbers of rows, i64 [n]; wire bytes are those of balanced experts, and
     /// these those of the worst routing. Input and output have room for the worst.
     ValueId send_counts = -1;
@@ -141,6 +148,9 @@ struct Step {
     /// Neighbouring steps with the same number above 0 are the body of a loop, run `times` times.
     int loop = 0;
     std::int64_t times = 1;
+    /// Neighbouring steps with the same number above 0 are executed as one: a reduce-scatter, elementwise steps and a
+    /// norm on the part of the sum, the all-gather of the result.
+    int joined = 0;
 };
 
 /// The outputs that come into being in a step: those that it does not change in place.
@@ -190,6 +200,10 @@ struct BlockPlan {
     ValueId output = -1;
     std::int64_t peak_activation_bytes = 0;
     std::int64_t peak_communication_bytes = 0;  ///< gathered copies and staging
+    /// Room for everything that lives within the block, at fixed offsets: activations, gathered copies, staging,
+    /// scratch of fused steps. The input lies at 0, or at the end where the arena is used upside down (plan/arena.h);
+    /// the output at the end, unless it is the input's memory.
+    std::int64_t arena_bytes = 0;
     std::vector<WeightUse> weight_uses;
     std::vector<DispatchUse> dispatches;
     std::optional<AttentionChoice> attention;  ///< where an axis cuts both queries and keys
@@ -210,9 +224,12 @@ struct CollectiveTotal {
 struct MemoryPerDevice {
     std::int64_t parameters = 0;
     std::int64_t cache = 0;
+    /// One block of memory that all blocks of the model use in turn; holds the two below and the scratch of fused
+    /// steps. Their peaks need not fall on one step.
+    std::int64_t arena = 0;
     std::int64_t activations = 0;    ///< at their peak
     std::int64_t communication = 0;  ///< gathered copies and staging at their peak
-    std::int64_t total() const { return parameters + cache + activations + communication; }
+    std::int64_t total() const { return parameters + cache + arena; }
 };
 
 /// A run of uses of blocks that the devices with one coordinate on the pipeline axis compute.

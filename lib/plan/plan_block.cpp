@@ -11,6 +11,8 @@
 
 #include "base/checked.h"
 #include "plan/fuse.h"
+#include "plan/in_place.h"
+#include "plan/join.h"
 #include "plan/memory.h"
 #include "plan/sequence_parallel.h"
 
@@ -21,12 +23,18 @@ namespace {
 constexpr std::array ways = {CpCommType::all_gather, CpCommType::a2a, CpCommType::p2p};
 
 BlockPlan plan_in_way(int block, LoweringContext context, CpCommType type, diag::Diagnostics& diagnostics) {
+    const std::size_t errors = diagnostics.error_count();
     context.cp_comm_type = type;
     BlockPlan plan = lower_block(block, context, diagnostics);
+    const model::Block& graph = context.graph.blocks[static_cast<std::size_t>(block)];
     if (context.provider.fuse_layernorm_and_linear()) {
-        fuse_steps(plan, context.graph.blocks[static_cast<std::size_t>(block)], context.provider);
+        fuse_steps(plan, graph, context.provider);
     }
-    schedule_memory(plan);
+    if (diagnostics.error_count() == errors) {
+        work_in_place(plan, graph);
+        join_steps(plan, graph, context.provider);
+        schedule_memory(plan);
+    }
     return plan;
 }
 
@@ -94,7 +102,7 @@ private:
                 way.refusal = "no placement of an operation was found";
             } else {
                 way.wire_bytes = wire_bytes(plan);
-                way.peak_bytes = base::checked_add(plan.peak_activation_bytes, plan.peak_communication_bytes);
+                way.peak_bytes = plan.arena_bytes;
                 candidates_.push_back({way, std::move(plan)});
             }
         }

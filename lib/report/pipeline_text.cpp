@@ -66,6 +66,7 @@ void write_pipeline_json(JsonWriter& json, const plan::Plan& plan) {
                     json.list("uses", std::array{stage.first, stage.end});
                     json.field("parameters", stage.memory.parameters);
                     json.field("cache", stage.memory.cache);
+                    json.field("arena", stage.memory.arena);
                     json.field("activations", stage.memory.activations);
                     json.field("communication", stage.memory.communication);
                     json.field("flops_per_device", stage.flops_per_device);

@@ -101,6 +101,7 @@ void write_totals(JsonWriter& json, const plan::Plan& plan) {
         json.object("per_device", [&] {
             json.field("parameters", plan.memory.parameters);
             json.field("cache", plan.memory.cache);
+            json.field("arena", plan.memory.arena);
             json.field("activations", plan.memory.activations);
             json.field("communication", plan.memory.communication);
             json.field("total", plan.memory.total());

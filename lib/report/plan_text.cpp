@@ -132,8 +132,9 @@ void write_memory(std::ostream& out, const plan::MemoryPerDevice& memory, std::s
     };
     row("parameters", memory.parameters);
     row("KV cache", memory.cache);
-    row("activations at their peak", memory.activations);
-    row("communication buffers", memory.communication);
+    row("arena of all steps", memory.arena);
+    row("  activations at their peak", memory.activations);
+    row("  communication buffers", memory.communication);
     row("total", memory.total());
     table.print(out, style);
 }

@@ -70,6 +70,8 @@ void write_counts(JsonWriter& json, const RunSummary& run) {
         });
     });
     json.field("kernel_scratch_bytes", run.kernel_scratch_bytes);
+    json.field("planned_bytes", run.planned_bytes);
+    json.field("peak_resident_bytes", run.resident_bytes);
 }
 
 void write_times(JsonWriter& json, const RunSummary& run) {
@@ -82,6 +84,7 @@ void write_times(JsonWriter& json, const RunSummary& run) {
         json.field("flops_per_second", run.step_seconds > 0.0 ? run.step_flops / run.step_seconds : 0.0);
         json.field("bytes_per_second",
                    run.step_seconds > 0.0 ? static_cast<double>(run.step_bytes) / run.step_seconds : 0.0);
+        json.field("outside_seconds", run.outside_seconds);
         json.array("steps", run.times, [&](const StepTime& time) {
             json.object(
                 [&] {
@@ -107,6 +110,16 @@ void write_run_json(std::ostream& out, const RunSummary& run) {
         json.field("kernels", run.kernels);
         json.field("ranks", run.ranks);
         json.field("threads", run.threads);
+        json.field("oversubscribed", run.oversubscribed);
+        json.array("binding", run.binding, [&](const RankBinding& rank) {
+            json.object(
+                [&] {
+                    json.field("host", rank.host);
+                    json.field("cores", rank.cores);
+                    json.field("threads", rank.threads);
+                },
+                JsonLayout::one_line);
+        });
         json.field("passed", run.passed());
         json.field("predictions_hold", run.predictions_hold());
         write_verify(json, run);

@@ -70,6 +70,14 @@ struct Generated {
     }
 };
 
+/// Where a rank runs.
+struct RankBinding {
+    std::string host;
+    std::string cores;  ///< that it may use: "0-3"
+    std::int64_t threads = 1;
+    friend bool operator==(const RankBinding&, const RankBinding&) = default;
+};
+
 struct RunSummary {
     std::string job;
     std::string mesh;  ///< "dp=2, tp=4 (8 devices)"
@@ -77,12 +85,17 @@ struct RunSummary {
     std::string kernels;  ///< "onednn", "reference"
     std::string plan_hash;
     std::int64_t ranks = 1;
-    std::int64_t threads = 1;  ///< of each rank
+    std::int64_t threads = 1;          ///< of the rank with the most
+    std::vector<RankBinding> binding;  ///< of each rank
+    bool oversubscribed = false;       ///< more threads than cores on some host
     std::optional<VerifyResult> verify;
     std::optional<Generated> generated;
     std::vector<CollectiveCount> collectives;
     std::vector<MemoryCount> memory;
     std::int64_t kernel_scratch_bytes = 0;  ///< what kernels allocate beside the plan's memory
+    std::int64_t resident_bytes = 0;        ///< most that a rank's process held; 0 = unknown
+    std::int64_t planned_bytes = 0;         ///< of the rank with the most
+    double outside_seconds = 0.0;           ///< of one step of the model, in none of its steps
     std::vector<StepTime> times;            ///< of rank 0, one step of the model
     double step_seconds = 0.0;              ///< of one step of the model: the mean, of a repeated one the median
     double mean_step_seconds = 0.0;

@@ -26,6 +26,27 @@ void write_section(std::ostream& out, const Style& style, std::string_view title
     out << '\n' << paint(style, Paint::heading, title) << '\n';
 }
 
+/// "rank 0: cores 0-1", neighbouring ranks with the same cores together.
+void write_binding(std::ostream& out, const RunSummary& run, const Style& style) {
+    std::vector<std::string> parts;
+    for (std::size_t first = 0; first < run.binding.size();) {
+        std::size_t end = first + 1;
+        while (end < run.binding.size() && run.binding[end] == run.binding[first]) {
+            ++end;
+        }
+        const RankBinding& rank = run.binding[first];
+        const std::string ranks =
+            end - first == 1 ? fmt::format("rank {}", first) : fmt::format("ranks {}-{}", first, end - 1);
+        const std::string host = rank.host == run.binding.front().host ? "" : " of " + rank.host;
+        parts.push_back(fmt::format("{}: cores {}{}", ranks, rank.cores, host));
+        first = end;
+    }
+    if (!parts.empty()) {
+        out << paint(style, Paint::heading, fmt::format("{:<10}", "binding"))
+            << printable(fmt::format("{}", fmt::join(parts, "; "))) << '\n';
+    }
+}
+
 void write_head(std::ostream& out, const RunSummary& run, const Style& style) {
     const auto fact = [&](std::string_view label, std::string_view text) {
         out << paint(style, Paint::heading, fmt::format("{:<10}", label)) << printable(text) << '\n';
@@ -34,6 +55,7 @@ void write_head(std::ostream& out, const RunSummary& run, const Style& style) {
     fact("plan", run.plan_hash);
     fact("mesh", run.mesh);
     fact("ranks", fmt::format("{}, {} thread{} each", run.ranks, run.threads, run.threads == 1 ? "" : "s"));
+    write_binding(out, run, style);
     fact("provider", fmt::format("{}, {} kernels", run.provider, run.kernels));
 }
 
@@ -118,6 +140,17 @@ void write_memory(std::ostream& out, const RunSummary& run, const Style& style) 
         {"kernel scratch", "", count_text(run.kernel_scratch_bytes), "", bytes_text(run.kernel_scratch_bytes)},
         Paint::muted);
     table.print(out, style);
+    if (run.resident_bytes > 0) {
+        // The program, its libraries and MPI are not planned: only beside large models they do not count.
+        constexpr std::int64_t large = std::int64_t{1} << 28;
+        const std::string ratio =
+            run.planned_bytes < large
+                ? ""
+                : fmt::format(", {:.2f} times as much",
+                              static_cast<double>(run.resident_bytes) / static_cast<double>(run.planned_bytes));
+        out << fmt::format("  planned {}, peak resident memory of a rank {}{}\n", bytes_text(run.planned_bytes),
+                           bytes_text(run.resident_bytes), ratio);
+    }
 }
 
 void write_times(std::ostream& out, const RunSummary& run, const Style& style) {
@@ -134,7 +167,7 @@ void write_times(std::ostream& out, const RunSummary& run, const Style& style) {
     if (run.times.empty()) {
         return;
     }
-    double whole = 0.0;
+    double whole = run.outside_seconds;
     for (const StepTime& time : run.times) {
         whole += time.seconds;
     }
@@ -143,6 +176,9 @@ void write_times(std::ostream& out, const RunSummary& run, const Style& style) {
         table.add_row({time.kind, count_text(time.calls), seconds_text(time.seconds),
                        percent_text(whole > 0.0 ? time.seconds / whole : 0.0)});
     }
+    table.add_row({"between steps", "", seconds_text(run.outside_seconds),
+                   percent_text(whole > 0.0 ? run.outside_seconds / whole : 0.0)},
+                  Paint::muted);
     table.print(out, style);
 }
 

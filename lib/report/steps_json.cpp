@@ -35,6 +35,9 @@ void write_value(JsonWriter& json, const plan::Plan& plan, const plan::Value& va
         if (value.alias_of >= 0) {
             json.field("alias_of", value.alias_of);
         }
+        if (value.offset >= 0) {
+            json.field("arena_offset", value.offset);
+        }
     });
 }
 
@@ -65,6 +68,10 @@ void write_compute(JsonWriter& json, const plan::Plan& plan, const BlockPlan& bl
     json.field("payload_bytes", 0);
     json.field("wire_bytes", 0);
     json.field("flops", step.flops);
+    if (step.scratch_offset >= 0) {
+        json.field("scratch_bytes", step.scratch_bytes);
+        json.field("scratch_offset", step.scratch_offset);
+    }
     if (step.grouped) {
         json.field("grouped", true);
     }
@@ -89,6 +96,9 @@ void write_collective(JsonWriter& json, const BlockPlan& block, const plan::Coll
     json.field("wire_bytes", step.wire_bytes);
     json.field("wire_bytes_total", step.wire_bytes_total);
     json.field("staging_bytes", step.staging_bytes);
+    if (step.staging_offset >= 0) {
+        json.field("staging_offset", step.staging_offset);
+    }
     if (step.send_counts >= 0) {
         json.field("worst_wire_bytes_total", step.worst_wire_bytes_total);
         json.field("send_counts", step.send_counts);
@@ -110,6 +120,9 @@ void write_steps(JsonWriter& json, const plan::Plan& plan, const BlockPlan& bloc
             if (step.loop != 0) {
                 json.field("loop", step.loop);
                 json.field("times", step.times);
+            }
+            if (step.joined != 0) {
+                json.field("joined", step.joined);
             }
             json.list("last_use", step.last_use);
         });
@@ -195,6 +208,7 @@ void write_blocks_json(JsonWriter& json, const plan::Plan& plan) {
             json.field("output", block.output);
             json.field("peak_activation_bytes", block.peak_activation_bytes);
             json.field("peak_communication_bytes", block.peak_communication_bytes);
+            json.field("arena_bytes", block.arena_bytes);
             plan::ValueId id = 0;
             json.array("values", block.values, [&](const plan::Value& value) { write_value(json, plan, value, id++); });
             write_steps(json, plan, block);

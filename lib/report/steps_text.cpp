@@ -72,6 +72,15 @@ void add_collective(Table& table, const BlockPlan& block, std::string number, co
     table.add_note(fmt::format("of {}{}{}", input.name, reason, bound), 2);
 }
 
+/// Number, from 1, of the last of the steps that are executed as one.
+std::size_t last_joined(const BlockPlan& block, int joined) {
+    std::size_t last = 0;
+    for (std::size_t i = 0; i < block.steps.size(); ++i) {
+        last = block.steps[i].joined == joined ? i + 1 : last;
+    }
+    return last;
+}
+
 void write_steps(std::ostream& out, const plan::Plan& plan, const BlockPlan& block, const Style& style) {
     Table table({{"#", true},
                  {"step", false, 18},
@@ -86,6 +95,9 @@ void write_steps(std::ostream& out, const plan::Plan& plan, const BlockPlan& blo
             add_compute(table, plan, block, number_text(number, step), *step.compute);
         } else if (step.collective) {
             add_collective(table, block, number_text(number, step), *step.collective, style);
+            if (step.joined != 0 && last_joined(block, step.joined) > number) {
+                table.add_note(fmt::format("one step of the module up to #{}", last_joined(block, step.joined)), 2);
+            }
         }
     }
     table.print(out, style);
@@ -186,8 +198,8 @@ void write_block_text(std::ostream& out, const plan::Plan& plan, const BlockPlan
     write_weight_uses(out, block, style);
     write_dispatches(out, block);
     write_attention(out, block, style);
-    out << fmt::format("  peak: activations {}, communication {}\n", bytes_text(block.peak_activation_bytes),
-                       bytes_text(block.peak_communication_bytes));
+    out << fmt::format("  peak: activations {}, communication {}; arena {}\n", bytes_text(block.peak_activation_bytes),
+                       bytes_text(block.peak_communication_bytes), bytes_text(block.arena_bytes));
 }
 
 }  // namespace shardplan::report

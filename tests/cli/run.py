@@ -1,5 +1,6 @@
 """shardplan run: mpirun, exit codes of all ranks, colours under mpirun."""
 import json
+import os
 import struct
 import unittest
 
@@ -76,6 +77,53 @@ class Run(CommandTest):
         self.assertIn("workload.cache_length of 18", self.run_job(job, "--steps", "3").err)
         self.assertExit(self.run_job(job, "--prompt-lengths", "7,6"), 1)
         self.assertIn("SP6002", self.run_job(job, "--mode", "decode").err)  # insert_length is of mode insert
+
+    def test_trace(self):
+        file = self.directory / "trace.json"
+        self.assertExit(self.run_job(self.job, "--steps", "2", "--no-verify", "--trace", file), 0)
+        events = json.loads(file.read_text())["traceEvents"]
+        self.assertEqual(list(self.directory.glob("trace.json?*")), [])  # nothing is left beside it
+        names = {(event["pid"], event["args"]["name"]) for event in events if event["name"] == "process_name"}
+        self.assertEqual(names, {(0, "rank 0 (tp=0)"), (1, "rank 1 (tp=1)")})
+        spans = [event for event in events if event["ph"] == "X"]
+        for rank in (0, 1):
+            own = [event for event in spans if event["pid"] == rank]
+            self.assertEqual({event["tid"] for event in own}, {0, 1, 2})
+            self.assertEqual([event["name"] for event in own if event["tid"] == 0], ["step 0", "step 1"])
+            for event in own:
+                self.assertGreaterEqual(event["ts"], 0)
+                self.assertGreaterEqual(event["dur"], 0)
+                self.assertEqual(event["cat"], ("model", "compute", "communication")[event["tid"]])
+            products = [event["args"] for event in own if event["args"].get("flops", 0) > 0]
+            self.assertTrue(all(args["inputs"] and args["outputs"] and args["bytes"] > 0 for args in products))
+            sums = [event["args"] for event in own if event["name"].startswith("all-reduce")]
+            self.assertTrue(sums and all(args["axes"] == ["tp"] and args["wire_bytes"] > 0 for args in sums))
+        # The clocks begin together: a collective has not ended on one rank before it has begun on the other.
+        for name in {event["name"] for event in spans if event["tid"] == 2}:
+            pairs = zip(*([event for event in spans if event["name"] == name and event["pid"] == rank]
+                          for rank in (0, 1)))
+            for one, other in pairs:
+                self.assertGreater(one["ts"] + one["dur"] + 1e6, other["ts"])
+                self.assertGreater(other["ts"] + other["dur"] + 1e6, one["ts"])
+        self.assertExit(self.run_job(self.job, "--trace", self.directory / "none" / "trace.json"), 2)
+
+    def test_binding_and_threads(self):
+        report = json.loads(self.run_job(self.job, "--steps", "1", "--format", "json").out)
+        self.assertEqual(len(report["binding"]), 2)
+        if len(os.sched_getaffinity(0)) >= 2:  # else the ranks share the core
+            self.assertFalse(report["oversubscribed"])
+            self.assertNotEqual(report["binding"][0]["cores"], report["binding"][1]["cores"])
+        cores = len(os.sched_getaffinity(0))
+        result = self.run_job(self.job, "--steps", "1", "--threads", str(cores + 1))
+        self.assertExit(result, 0)
+        self.assertIn("more threads than cores", result.err)
+        self.assertIn("times are not comparable", result.out)
+        self.assertNotIn("more threads", self.run_job(self.job, "--threads", str(cores + 1), "-q").err)
+        alone = self.write("one.json", json.dumps({**TWO_RANKS, "mesh": {"axes": {"tp": 1}}}))
+        report = json.loads(self.run_job(alone, "--steps", "1", "--format", "json").out)
+        self.assertLessEqual(report["threads"], cores)
+        self.assertEqual(len(report["binding"]), 1)
+        self.assertGreater(report["peak_resident_bytes"], report["planned_bytes"])
 
     def test_under_mpirun(self):
         result = mpirun(2, "run", self.job, "--steps", "1", env=ROOT_ALLOWED)

@@ -125,7 +125,7 @@ TEST_CASE("a wrong weight does not pass") {
 TEST_CASE("a plan whose numbers are wrong does not pass") {
     const plan::Job job = test::job_of(test::tiny_llama(), workload_of(model::Mode::prefill, 6));
     plan::Plan plan = test::plan_of(job);
-    plan.memory.activations += 1;
+    plan.memory.arena += 1;
     const auto report = exec::run_and_verify(plan, test::reference_of(job, 6), *comm::make_self_world(), options_of());
     CHECK_FALSE(report.passed);
     CHECK(report.comparison.passed);

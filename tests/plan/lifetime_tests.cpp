@@ -11,6 +11,7 @@
 
 #include "config/job_reader.h"
 #include "model/op_rule.h"
+#include "plan/arena.h"
 #include "plan/pipeline.h"
 #include "plan/plan.h"
 #include "plan/random_jobs.h"
@@ -98,6 +99,7 @@ public:
                 }
             }
             measure(step.collective ? step.collective->staging_bytes : 0);
+            check_places(step);
             for (const ValueId id : step.last_use) {
                 CHECK_MESSAGE(live_.erase(id) == 1, value(id).name << " is freed twice, or never was allocated");
             }
@@ -106,6 +108,7 @@ public:
         CHECK(live_ == (stored(output) ? std::set<ValueId>{} : std::set<ValueId>{output}));
         CHECK(peak_activations_ == block_.peak_activation_bytes);
         CHECK(peak_communication_ == block_.peak_communication_bytes);
+        check_ends();
     }
 
     /// Values that no step defines: those inside a fused step.
@@ -141,7 +144,51 @@ private:
         peak_communication_ = std::max(peak_communication_, communication);
     }
 
+    /// What is needed in a step lies side by side within the arena.
+    void check_places(const Step& step) {
+        std::map<std::int64_t, std::int64_t> places;  // offset -> bytes
+        std::int64_t sum = 0;
+        const auto add = [&](std::int64_t offset, std::int64_t bytes) {
+            CHECK(offset >= 0);
+            CHECK(offset % arena_alignment == 0);
+            CHECK(offset + bytes <= block_.arena_bytes);
+            CHECK_MESSAGE((bytes == 0 || places.emplace(offset, bytes).second), "two at " << offset);
+            sum += bytes;
+        };
+        for (const ValueId id : live_) {
+            add(value(id).offset, value(id).local_bytes);
+        }
+        if (step.collective && step.collective->staging_bytes > 0) {
+            add(step.collective->staging_offset, step.collective->staging_bytes);
+        }
+        if (step.compute && step.compute->scratch_bytes > 0) {
+            add(step.compute->scratch_offset, step.compute->scratch_bytes);
+        }
+        std::int64_t end = 0;
+        for (const auto& [offset, bytes] : places) {
+            CHECK(offset >= end);
+            end = offset + bytes;
+        }
+        needed_ = std::max(needed_, sum);
+    }
+
+    /// Input and output at the ends; little room is lost between what is needed.
+    void check_ends() const {
+        if (block_.input) {
+            CHECK(value(*block_.input).offset == 0);
+        }
+        const ValueId output = root(block_.output);
+        if (output != block_.input && !stored(output)) {
+            CHECK(value(output).offset + arena_size(value(output).local_bytes) == block_.arena_bytes);
+        }
+        CHECK(block_.arena_bytes % arena_alignment == 0);
+        CHECK(block_.arena_bytes >= needed_);
+        const auto values = static_cast<std::int64_t>(block_.values.size() + block_.steps.size());
+        CHECK(block_.arena_bytes <= needed_ * 3 / 2 + values * arena_alignment);
+    }
+
     const BlockPlan& block_;
+    std::int64_t needed_ = 0;
     std::set<ValueId> defined_;
     std::set<ValueId> live_;
     std::int64_t peak_activations_ = 0;
@@ -283,6 +330,8 @@ void check_plan(const Plan& plan) {
         CHECK(std::any_of(plan.stages.begin(), plan.stages.end(), [&](const plan::Stage& stage) {
             return stage.memory.communication >= block.peak_communication_bytes;
         }));
+        CHECK(std::any_of(plan.stages.begin(), plan.stages.end(),
+                          [&](const plan::Stage& stage) { return stage.memory.arena >= block.arena_bytes; }));
     }
     check_chain(plan);
     check_stored(plan);

@@ -202,8 +202,8 @@ TEST_CASE("peaks of small blocks, by hand") {
     CHECK(block_of(one, "embedding").peak_activation_bytes == 128 + 8192);
 
     const Plan megatron = plan_of({.mesh = R"("tp": 4)", .axes = replicated_hidden});
-    // The sum is a second value; the ids are gone by then. Staging: as much as the value.
-    CHECK(block_of(megatron, "embedding").peak_activation_bytes == 2 * 8192);
+    // The sum takes the place of the parts. Staging: as much as the value.
+    CHECK(block_of(megatron, "embedding").peak_activation_bytes == 128 + 8192);
     CHECK(block_of(megatron, "embedding").peak_communication_bytes == 8192);
     // norm: input and output; then output and a quarter of the logits.
     CHECK(block_of(megatron, "head").peak_activation_bytes == 2 * 8192);

@@ -94,6 +94,7 @@ BlockPlan embedding(Plan& plan) {
     add_compute(plan, block, "embedding", "VocabParallelEmbedding", {ids, table}, hidden);
     block.output = hidden;
     block.peak_activation_bytes = 384;
+    block.arena_bytes = 384;
     return block;
 }
 
@@ -118,6 +119,7 @@ BlockPlan layer(Plan& plan) {
     block.output = y;
     block.peak_activation_bytes = 2560;
     block.peak_communication_bytes = 1024;
+    block.arena_bytes = 3584;
     block.weight_uses = {{"up_proj", true, 1024, 2048}, {"down_proj", false, 512, -1}};
     return block;
 }

@@ -39,7 +39,7 @@ std::string hint_for(const Plan& plan, const MemoryPerDevice& memory, std::int64
             devices_for_stored(plan, budget));
     }
     const std::int64_t left = budget - memory.parameters;
-    const double per_sequence = static_cast<double>(memory.cache + memory.activations) / static_cast<double>(batch);
+    const double per_sequence = static_cast<double>(memory.cache + memory.arena) / static_cast<double>(batch);
     const auto fitting = static_cast<std::int64_t>(static_cast<double>(left) / per_sequence);
     return fmt::format("beside the parameters there is room for about {} of the {} sequences", fitting, batch);
 }
@@ -73,8 +73,9 @@ bool check_memory(const Plan& plan, diag::Diagnostics& diagnostics) {
         return true;
     }
     report(plan, memory,
-           fmt::format("parameters {}, cache {}, activations {}, communication {}", bytes_text(memory.parameters),
-                       bytes_text(memory.cache), bytes_text(memory.activations), bytes_text(memory.communication)),
+           fmt::format("parameters {}, cache {}, arena {} (activations {}, communication {})",
+                       bytes_text(memory.parameters), bytes_text(memory.cache), bytes_text(memory.arena),
+                       bytes_text(memory.activations), bytes_text(memory.communication)),
            diagnostics);
     return false;
 }
