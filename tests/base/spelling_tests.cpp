@@ -75,6 +75,13 @@ TEST_CASE("nearest_word offers only what is near") {
     CHECK(nearest_word("axis", {}).empty());
 }
 
+TEST_CASE("of words with two letters only the same letters, or one more or less, are near") {
+    CHECK(nearest_word("dp", {"tp"}).empty());
+    CHECK(nearest_word("pt", {"tp"}) == "tp");
+    CHECK(nearest_word("t", {"tp"}) == "tp");
+    CHECK(nearest_word("ttp", {"tp"}) == "tp");
+}
+
 TEST_CASE("nearest_word does not compare words of any length") {
     const std::string longest(64, 'a');
     CHECK(nearest_word(longest, {longest}) == longest);
