@@ -115,19 +115,27 @@ private:
     }
 
     void write_text(std::ostream& out, const report::Style& style) const {
-        const report::CheckReport shown = without_notes();
+        report::CheckReport shown = without_notes([](const diag::Diagnostic& d) { return is_of_model(d); });
         if (!arguments_.quiet || !report::sorted_findings(shown).empty()) {
             report::write_check_text(out, shown, style);
         }
     }
 
-    /// Notes say how a job was understood; only JSON has them.
-    report::CheckReport without_notes() const {
+    /// Notes on the model: what of it is planned, and what was assumed.
+    static bool is_of_model(const diag::Diagnostic& d) { return d.code == "SP2004" && d.pointer == "/model"; }
+
+    /// Notes say how a job was understood: JSON has them all, text those that `kept` holds for, other formats none.
+    template <typename Kept>
+    report::CheckReport without_notes(Kept kept) const {
         report::CheckReport shown = report_;
         for (report::CheckedFile& file : shown.files) {
-            std::erase_if(file.findings, [](const diag::Diagnostic& d) { return d.severity == Severity::note; });
+            std::erase_if(file.findings,
+                          [&](const diag::Diagnostic& d) { return d.severity == Severity::note && !kept(d); });
         }
         return shown;
+    }
+    report::CheckReport without_notes() const {
+        return without_notes([](const diag::Diagnostic&) { return false; });
     }
 
     ExitCode exit_code() const {

@@ -36,6 +36,11 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
     std::string result;
     for (const std::string& candidate : candidates) {
         const std::size_t distance = edit_distance(word, candidate);
+        // "dp" is no misspelt "tp": of two letters both must be there.
+        if (word.size() <= 2 && candidate.size() == word.size() &&
+            !std::is_permutation(word.begin(), word.end(), candidate.begin())) {
+            continue;
+        }
         if (distance < best) {
             best = distance;
             result = candidate;

@@ -63,13 +63,15 @@ inline constexpr JobField backend = {
 inline constexpr JobField workload = {"workload", "What the model is asked to do in one step.", "{}",
                                       R"({"mode": "decode", "batch_size": 8, "sequence_length": 4095})"};
 inline constexpr JobField options = {"options", "How strictly, and by whose rules, the job is planned.", "{}", ""};
-inline constexpr JobField device_memory = {"device_memory",
-                                           "Memory of a device: bytes, or text such as \"80GB\" (10^9) or \"79.5GiB\" "
-                                           "(2^30). A plan that needs more is refused.",
-                                           "",
-                                           R"("80GB")",
-                                           1,
-                                           std::int64_t{1} << 60};
+inline constexpr JobField device_memory = {
+    "device_memory",
+    "Memory of a device: bytes, or text such as \"80GB\" (10^9) or \"79.5GiB\" "
+    "(2^30). A list has one of these for each rank: shares "
+    "are equal, so that the smallest decides. A plan that needs more is refused.",
+    "",
+    R"("80GB")",
+    1,
+    std::int64_t{1} << 60};
 inline constexpr JobField pipeline = {
     "pipeline", "How layers are dealt out along a mesh axis. Not needed for even stages along an axis called pp.", "",
     R"({"axis": "pp", "layers": [9, 10, 10, 9]})"};

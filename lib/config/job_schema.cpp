@@ -165,7 +165,11 @@ ordered_json memory_schema() {
     ordered_json text;
     text["type"] = "string";
     text["pattern"] = R"(^[0-9]+(\.[0-9]+)? *([KMGT]i?)?B$)";
-    return alternatives(integer(fields::device_memory), text);
+    ordered_json list;  // how many it needs only the reader knows
+    list["type"] = "array";
+    list["minItems"] = 1;
+    list["items"] = alternatives(integer(fields::device_memory), text);
+    return alternatives(integer(fields::device_memory), text, list);
 }
 
 ordered_json pipeline_schema() {

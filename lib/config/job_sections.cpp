@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "config/job_fields.h"
+#include "config/known_elsewhere.h"
 #include "config/object_reader.h"
 
 namespace shardplan::config {
@@ -89,6 +90,37 @@ std::vector<std::string> field_names(partition::Compat compat) {
         names.emplace_back(field.name);
     }
     return names;
+}
+
+/// Bytes, or text with a unit; nothing after a diagnostic.
+std::optional<std::int64_t> read_bytes(const ConfigValue& value, diag::Diagnostics& diagnostics) {
+    constexpr std::int64_t most = fields::device_memory.highest;
+    if (value.string() == nullptr) {
+        return read_integer(value, fields::device_memory.lowest, most, diagnostics);
+    }
+    static constexpr auto units = std::to_array<std::pair<std::string_view, double>>({{"B", 1.0},
+                                                                                      {"KB", 1e3},
+                                                                                      {"MB", 1e6},
+                                                                                      {"GB", 1e9},
+                                                                                      {"TB", 1e12},
+                                                                                      {"KiB", 0x1p10},
+                                                                                      {"MiB", 0x1p20},
+                                                                                      {"GiB", 0x1p30},
+                                                                                      {"TiB", 0x1p40}});
+    const std::string& text = *value.string();
+    double number = 0.0;
+    const char* last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, number, std::chars_format::fixed);
+    std::string_view unit(end, static_cast<std::size_t>(last - end));
+    unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
+    for (const auto& [name, factor] : units) {
+        const double bytes = std::floor(number * factor);
+        if (error == std::errc{} && unit == name && bytes >= 1.0 && bytes <= static_cast<double>(most)) {
+            return static_cast<std::int64_t>(bytes);
+        }
+    }
+    report_type(value, R"(bytes as an integer, or text such as "80GB" or "79.5GiB")", diagnostics);
+    return std::nullopt;
 }
 
 }  // namespace
@@ -171,11 +203,16 @@ void read_pipeline(const ConfigValue& value, plan::Job& job, diag::Diagnostics& 
                            "leave it out: each device then holds one run of neighbouring layers");
     }
     if (const ConfigValue* layers = reader.find("layers")) {
-        if (layers->array() == nullptr || layers->array()->empty()) {
+        if (layers->array() == nullptr) {
             report_type(*layers, "a list with the layers of each stage", diagnostics);
             return;
         }
         refuse_beside_layers(reader, diagnostics);
+        if (layers->array()->empty()) {
+            diagnostics.report("SP1006", "pipeline.layers is empty, it needs a number for each stage", layers->pointer,
+                               "leave it out for even stages");
+            return;
+        }
         for (const ConfigValue& count : *layers->array()) {
             pipeline.layers.push_back(read_integer(count, 1, fields::most_stage_layers, diagnostics).value_or(1));
         }
@@ -250,41 +287,51 @@ void read_backend(const ConfigValue& value, plan::Job& job, diag::Diagnostics& d
     job.provider = one_of<backend::ProviderChoice>(*provider, names::providers, diagnostics).value_or(job.provider);
 }
 
+/// Every device holds an equal share, so that of devices of different sizes the smallest decides.
 void read_device_memory(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
-    constexpr std::int64_t most = fields::device_memory.highest;
-    if (value.string() == nullptr) {
-        job.device_memory = read_integer(value, fields::device_memory.lowest, most, diagnostics);
+    const ConfigValue::Array* list = value.array();
+    if (list == nullptr) {
+        job.device_memory = read_bytes(value, diagnostics);
         return;
     }
-    static constexpr auto units = std::to_array<std::pair<std::string_view, double>>({{"B", 1.0},
-                                                                                      {"KB", 1e3},
-                                                                                      {"MB", 1e6},
-                                                                                      {"GB", 1e9},
-                                                                                      {"TB", 1e12},
-                                                                                      {"KiB", 0x1p10},
-                                                                                      {"MiB", 0x1p20},
-                                                                                      {"GiB", 0x1p30},
-                                                                                      {"TiB", 0x1p40}});
-    const std::string& text = *value.string();
-    double number = 0.0;
-    const char* last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data(), last, number, std::chars_format::fixed);
-    std::string_view unit(end, static_cast<std::size_t>(last - end));
-    unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
-    for (const auto& [name, factor] : units) {
-        const double bytes = std::floor(number * factor);
-        if (error == std::errc{} && unit == name && bytes >= 1.0 && bytes <= static_cast<double>(most)) {
-            job.device_memory = static_cast<std::int64_t>(bytes);
+    const std::int64_t devices = job.mesh.device_count();
+    if (std::ssize(*list) != devices) {
+        diagnostics.report(
+            "SP1006",
+            fmt::format("device_memory is a list of {} sizes, the mesh has {} devices", list->size(), devices),
+            value.pointer, "give one size for all devices, or one for each in the order of the ranks");
+        return;
+    }
+    std::optional<std::int64_t> largest;
+    std::size_t smallest = 0;
+    for (std::size_t i = 0; i < list->size(); ++i) {
+        const auto bytes = read_bytes((*list)[i], diagnostics);
+        if (!bytes) {
             return;
         }
+        smallest = !job.device_memory || *bytes < *job.device_memory ? i : smallest;
+        job.device_memory = std::min(job.device_memory.value_or(*bytes), *bytes);
+        largest = std::max(largest.value_or(*bytes), *bytes);
     }
-    report_type(value, R"(bytes as an integer, or text such as "80GB" or "79.5GiB")", diagnostics);
+    if (largest != job.device_memory) {
+        diagnostics.report("SP2004",
+                           fmt::format("devices have from {} to {} bytes; each holds an equal share, so that device {} "
+                                       "with {} decides",
+                                       *job.device_memory, *largest, smallest, *job.device_memory),
+                           value.pointer);
+    }
 }
 
 void read_workload(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
     const ObjectReader reader(value, keys_of(fields::workload_fields), diagnostics);
     model::Workload& workload = job.workload;
-    workload.mode = reader.choice<model::Mode>("mode", names::modes).value_or(workload.mode);
+    const ConfigValue* mode = reader.find("mode");
+    if (mode != nullptr && mode->string() != nullptr && (*mode->string() == "train" || *mode->string() == "training")) {
+        diagnostics.report("SP1011", fmt::format("workload.mode \"{}\": {}", *mode->string(), training().what),
+                           mode->pointer, std::string(training().hint));
+    } else {
+        workload.mode = reader.choice<model::Mode>("mode", names::modes).value_or(workload.mode);
+    }
     workload.batch_size = integer(reader, fields::batch_size).value_or(workload.batch_size);
     workload.sequence_length = integer(reader, fields::sequence_length).value_or(workload.sequence_length);
     workload.cache_length = integer(reader, fields::cache_length).value_or(workload.cache_length);

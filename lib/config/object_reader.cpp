@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/spelling.h"
+#include "config/known_elsewhere.h"
 
 namespace shardplan::config {
 namespace {
@@ -126,6 +127,11 @@ ObjectReader::ObjectReader(const ConfigValue& value, std::vector<std::string> ke
     for (const auto& [key, member] : *object) {
         if (!is_annotation(key) && std::find(keys.begin(), keys.end(), key) == keys.end() &&
             ++unknown <= most_reported) {
+            if (const KnownElsewhere* row = known_elsewhere(key)) {
+                diagnostics.report("SP1011", fmt::format("{}: {}", dotted(member.pointer), row->what), member.pointer,
+                                   std::string(row->hint));
+                continue;
+            }
             diagnostics.report("SP1004", fmt::format("{} has no key {}", dotted(value.pointer), quoted(key)),
                                member.pointer, suggestion(key, keys));
         }

@@ -53,6 +53,22 @@ std::map<std::string, std::string> read_weight_map(const std::string& path, diag
     return result;
 }
 
+/// SP7003 for model*.safetensors beside an index that does not name them.
+void report_strays(const fs::path& directory, const std::set<std::string>& indexed, diag::Diagnostics& diagnostics) {
+    std::set<std::string> strays;
+    std::error_code failed;
+    for (const fs::directory_entry& entry : fs::directory_iterator(directory.empty() ? "." : directory, failed)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("model") && name.ends_with(".safetensors") && !indexed.contains(name)) {
+            strays.insert(name);
+        }
+    }
+    for (const std::string& name : strays) {
+        diagnostics.report("SP7003", fmt::format("{} is not in the index, ignored", (directory / name).string()), "",
+                           "remove it, or name it with --weights when it is the one that is meant");
+    }
+}
+
 void read_index(const std::string& path, tensor::Checkpoint& checkpoint, diag::Diagnostics& diagnostics) {
     const auto weight_map = read_weight_map(path, diagnostics);
     std::set<std::string> files;
@@ -67,6 +83,7 @@ void read_index(const std::string& path, tensor::Checkpoint& checkpoint, diag::D
     if (diagnostics.error_count() > errors_before) {
         return;
     }
+    report_strays(directory, files, diagnostics);
     for (const auto& [tensor, file] : weight_map) {
         const auto entry = checkpoint.find(tensor);
         if (entry == checkpoint.end() || fs::path(entry->second.file).filename() != file) {
@@ -78,7 +95,7 @@ void read_index(const std::string& path, tensor::Checkpoint& checkpoint, diag::D
 /// The file to read in `directory`, or "" after a diagnostic.
 std::string find_in_directory(const std::string& directory, diag::Diagnostics& diagnostics) {
     std::error_code ignored;
-    for (const std::string_view name : {single_file, index_file}) {
+    for (const std::string_view name : {index_file, single_file}) {  // where there is an index, it decides
         const fs::path file = fs::path(directory) / name;
         if (fs::exists(file, ignored)) {
             return file.string();

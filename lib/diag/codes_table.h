@@ -50,6 +50,13 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "they are read, so that a field nobody needs does not stop the check; a field that is needed refuses them.",
      "Write a finite number or null: other readers refuse the whole file.", "configs with unlimited time steps"},
 
+    {"SP1011", Severity::error, "not supported here",
+     "The key or value is one that other systems have and this planner has not: training and its options, interleaved "
+     "pipeline stages, a dtype for reductions, sizes of parallelism by their Megatron names ... It is refused rather than "
+     "ignored, and the message says what holds instead.",
+     "Do what the hint says, or remove the key.",
+     "Megatron-Core arguments; reports of gpt-neox, TransformerEngine and others"},
+
     // ---- the model ----
     {"SP2001", Severity::error, "model type missing",
      "The model has no model_type, so the form of its layers and the names of its tensors are not known. Configs of "
@@ -175,6 +182,10 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "are in no result.",
      "Nothing to do when the memory is affordable; another size of the axis may need no padding.",
      "Megatron-Core make-vocab-size-divisible-by (128 * tp)"},
+    {"SP4015", Severity::error, "tied tensors cut differently",
+     "The output head is tied to the token embedding: they are one tensor, and two rules of the job give it two "
+     "different specs. Whichever won, the other use would be computed from the wrong shards.",
+     "Give both rules the same spec, or remove the one for the head.", "awslabs/slapo issue 12"},
     {"SP4020", Severity::error, "sequence-parallel attention",
      "The way of attention that the job fixes is not possible over its axes, or the sequence cannot be cut for the load "
      "balance. Ulysses (a2a) cuts the query heads over the axes of heads and sequence together; a ring (p2p) needs "
@@ -206,6 +217,11 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "computes its own experts and the results are added up, as the all-gather dispatcher does.",
      "Cut the tokens over the experts' axes too, or leave the choice to the planner.", ""},
 
+    {"SP5005", Severity::warning, "expert option without effect",
+     "An option of experts is set where it changes nothing: the model has no experts, or the older grouped product is "
+     "asked for while grouped products are switched off.",
+     "Remove the option, or correct the one that switches it off.", "Megatron-Core get_gpt_layer_spec (moe options)"},
+
     // ---- the plan ----
     {"SP6001", Severity::error, "no placement",
      "No placement of an operation was found that meets everything the job asks of its operands.",
@@ -231,6 +247,10 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
     {"SP7002", Severity::error, "token file",
      "The token file does not fit the workload: number of sequences, their length, or ids outside the vocabulary.",
      "Give batch_size sequences of sequence_length ids below vocab_size.", ""},
+    {"SP7003", Severity::warning, "file beside the index",
+     "The directory of the checkpoint has an index, and a file of weights that the index does not name. The index "
+     "decides: the file is not read. Left over from a conversion or an earlier download, it may hold other weights.",
+     "Remove the file, or name it with --weights FILE when it is the one that is meant.", "Blaizzy/mlx-vlm 1464"},
 });
 // clang-format on
 

@@ -144,10 +144,16 @@ std::vector<Run> stored_runs(const model::Parameter& parameter, std::span<const 
 tensor::Checkpoint::const_iterator find_tensor(const tensor::Checkpoint& checkpoint, const std::string& name,
                                                const std::string& optional_prefix) {
     const auto found = checkpoint.find(name);
-    if (found == checkpoint.end() && !optional_prefix.empty() && name.starts_with(optional_prefix)) {
-        return checkpoint.find(name.substr(optional_prefix.size()));
+    if (found != checkpoint.end() || optional_prefix.empty() || !name.starts_with(optional_prefix)) {
+        return found;
     }
-    return found;
+    const std::string bare = name.substr(optional_prefix.size());
+    const auto without = checkpoint.find(bare);
+    // Newer checkpoints of text and pictures have "model.language_model.layers", and the head outside.
+    constexpr std::string_view root = "model.";
+    return without == checkpoint.end() && bare.starts_with(root)
+               ? checkpoint.find(std::string(root) + optional_prefix + bare.substr(root.size()))
+               : without;
 }
 
 CheckpointWeights::CheckpointWeights(tensor::Checkpoint checkpoint, const model::ModelSpec& model)

@@ -32,7 +32,8 @@ private:
 /// to a limit, then counted.
 std::vector<diag::Diagnostic> check_checkpoint(const model::Graph& graph, const tensor::Checkpoint& checkpoint);
 
-/// The entry of `name`, or of `name` without `optional_prefix` where that is what the checkpoint holds; end() if none.
+/// The entry of `name`, or of `name` without `optional_prefix`, or with the prefix behind "model.", where that is what
+/// the checkpoint holds; end() if none.
 tensor::Checkpoint::const_iterator find_tensor(const tensor::Checkpoint& checkpoint, const std::string& name,
                                                const std::string& optional_prefix);
 

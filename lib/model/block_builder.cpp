@@ -103,7 +103,7 @@ TensorId BlockBuilder::norm(TensorId x, const std::string& name, Slot slot, cons
     parameter.shape = {shape.back()};
     parameter.stored_shape = parameter.shape;
     if (spec.has_weight) {
-        parameter.name = tensor + ".weight";
+        parameter.name = tensor + (tensor.ends_with(".scale") ? "" : ".weight");  // grok: the whole name
         parameter.kind = ParameterKind::norm_weight;
         parameter.norm_offset = spec.weight_offset;
         inputs.push_back(this->parameter(parameter));

@@ -1,7 +1,9 @@
 #include "model/quantization_fields.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
+#include <string>
 
 namespace shardplan::model {
 namespace {
@@ -35,11 +37,31 @@ void read_block(FieldReader& fields, QuantizationSpec& result) {
     result.group = std::max(result.group, *(*sizes)[1].integer());
 }
 
+/// What formats with a fixed group imply: 32 elements share a scale in the OCP MX formats, 16 in NVFP4.
+std::int64_t implied_group(FieldReader& fields) {
+    for (const std::string_view key : {"quant_method", "quant_algo", "fmt", "format"}) {
+        const ConfigValue* value = fields.find({key});
+        std::string name = value != nullptr && value->string() != nullptr ? *value->string() : std::string();
+        std::transform(name.begin(), name.end(), name.begin(),
+                       [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+        if (name.starts_with("mxfp4") || name.starts_with("mxfp6") || name.starts_with("mxfp8")) {
+            return 32;
+        }
+        if (name.starts_with("nvfp4")) {
+            return 16;
+        }
+    }
+    return 0;
+}
+
 }  // namespace
 
 bool read_quantization(const ConfigValue& quantization, diag::Diagnostics& diagnostics, QuantizationSpec& result) {
     FieldReader fields(quantization, diagnostics);
     result.group = group_size(fields, {"group_size", "q_group_size"});
+    if (result.group == 0) {
+        result.group = implied_group(fields);
+    }
     read_block(fields, result);
     bool good = fields.ok();
     const ConfigValue* groups = fields.find({"config_groups"});

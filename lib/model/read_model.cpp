@@ -7,6 +7,7 @@
 #include "model/families/decoder_fields.h"
 #include "model/families/family.h"
 #include "model/quantization_fields.h"
+#include "model/text_part.h"
 #include "model/unsupported.h"
 
 namespace shardplan::model {
@@ -36,7 +37,7 @@ Source find_decoder(const ConfigValue& config) {
     return {&config, ""};
 }
 
-/// " (nor hidden_size ...)": which of the keys that every config has this one lacks too.
+/// Which of the keys that every config has this one lacks.
 std::string absent_keys(const ConfigValue& config) {
     std::vector<std::string> absent;
     for (const std::string_view key : {"architectures", "hidden_size", "intermediate_size", "num_hidden_layers",
@@ -45,7 +46,14 @@ std::string absent_keys(const ConfigValue& config) {
             absent.emplace_back(key);
         }
     }
-    return absent.empty() ? "" : fmt::format(" (nor {})", joined(absent));
+    return joined(absent);
+}
+
+/// "; the config has no num_hidden_layers, ..." for the form of another tool.
+std::string absent_text(const ConfigValue& config) {
+    const bool foreign = config.find("num_hidden_layers") == nullptr && config.find("num_attention_heads") == nullptr;
+    const std::string absent = foreign ? absent_keys(config) : "";
+    return absent.empty() ? "" : fmt::format("; of the keys of a Hugging Face config it lacks {}", absent);
 }
 
 std::string read_type(const ConfigValue& config, const Source& source, diag::Diagnostics& diagnostics) {
@@ -60,10 +68,11 @@ std::string read_type(const ConfigValue& config, const Source& source, diag::Dia
         if (!source.nested_key.empty() && outer != nullptr && outer->string() != nullptr) {
             return *outer->string();
         }
+        const std::string absent = absent_keys(*source.config);
         diagnostics.report(
             "SP2001",
             fmt::format("the config has no model_type{}, so the form of its layers is not known",
-                        absent_keys(*source.config)),
+                        absent.empty() ? "" : fmt::format(" (nor {})", absent)),
             source.config->pointer,
             "give a Hugging Face config.json; supported model types: " + joined(supported_model_types()));
         return {};
@@ -86,10 +95,11 @@ void report_unsupported(const std::string& type, const ConfigValue& config, diag
     const std::vector<std::string> supported = supported_model_types();
     const std::string_view kind = unsupported_kind(type);
     const std::string nearest = kind.empty() ? base::nearest_word(type, supported) : "";
-    const std::string message = kind.empty()
-                                    ? fmt::format("model type \"{}\" is not known{}", type,
-                                                  nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest))
-                                    : fmt::format("model type \"{}\" is not supported yet: {}", type, kind);
+    const std::string message =
+        kind.empty()
+            ? fmt::format("model type \"{}\" is not known{}{}", type,
+                          nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest), absent_text(config))
+            : fmt::format("model type \"{}\" is not supported yet: {}", type, kind);
     const ConfigValue* at = config.find("model_type");
     diagnostics.report("SP2002", message, at != nullptr ? at->pointer : config.pointer,
                        "supported model types: " + joined(supported));
@@ -204,6 +214,10 @@ std::optional<ModelSpec> read_model(const ConfigValue& config, diag::Diagnostics
     model.model_type = type;
     family->read(fields, model);
     read_dtype(fields, config, model);
+    if (!source.nested_key.empty()) {
+        const ConfigValue* outer = config.find("model_type");
+        use_text_part_names(model, outer != nullptr && outer->string() != nullptr ? *outer->string() : type);
+    }
     add_ignored_names(model);
     const bool quantization_good = add_notes(config, source, diagnostics, model);
     return fields.ok() && quantization_good ? std::optional<ModelSpec>(std::move(model)) : std::nullopt;

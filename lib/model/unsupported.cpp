@@ -16,7 +16,7 @@ struct Kind {
 
 constexpr auto kinds = std::to_array<Kind>({
     {"mixture of experts of another form",
-     " grok-1 step3p7 jetmoe qwen3_vl_moe qwen3_vl_moe_text arctic ernie4_5_moe "
+     " jetmoe qwen3_vl_moe qwen3_vl_moe_text arctic ernie4_5_moe "
      "flex_olmo dots1 hunyuan_v1_moe nllb-moe "},
     {"latent attention to a choice of the tokens (an indexer)", " deepseek_v32 glm_moe_dsa "},
     {"multi-head latent attention in layers of another form", " minicpm3 longcat_flash "},

@@ -81,8 +81,11 @@ void FrontEnd::split_batch() {
         problem = "micro-batches are for prefill without a cache: a cache holds the whole batch";
         hint = "leave micro_batches out, or cache_length and chunk_length";
     } else if (!pipeline_axis(plan_.job)) {
-        problem = "micro-batches need a pipeline, and no mesh axis is one";
-        hint = "name an axis of the mesh \"pp\", or give pipeline.axis";
+        const auto field = plan_.job.pipeline ? std::nullopt : field_naming(plan_.job, "pp");
+        problem = fmt::format("micro-batches need a pipeline, and {}",
+                              field ? fmt::format("axis 'pp' is none, as {} names it", *field) : "no mesh axis is one");
+        hint = field ? fmt::format("remove 'pp' from {}", *field)
+                     : "name an axis of the mesh \"pp\", or give pipeline.axis";
     }
     if (!problem.empty()) {
         diagnostics_.report("SP6002", problem, "/workload/micro_batches", hint);
@@ -255,6 +258,7 @@ void FrontEnd::check() {
         check_unused_axes(context);
         check_unused_rules(context);
         check_kv_replication(context);
+        check_expert_options(context);
         check_dispatcher(context);
         check_unsharded_parameters(context);
         check_stored_memory(context);

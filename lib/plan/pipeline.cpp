@@ -19,19 +19,6 @@ bool names_axis(const partition::SpecEntry& entry, const std::string& axis) {
     return std::find(entry.begin(), entry.end(), axis) != entry.end();
 }
 
-/// Whether a field or rule of the job cuts over the axis.
-bool is_named(const Job& job, const std::string& axis) {
-    const auto fields = partition::PartitionAxis::fields(job.partition_axis.compat());
-    const bool in_field = std::any_of(fields.begin(), fields.end(), [&](const partition::FieldInfo& field) {
-        const partition::ResolvedEntry value = job.partition_axis.value(field.name);
-        return value.given && names_axis(value.axes, axis);
-    });
-    return in_field || std::any_of(job.custom_rules.begin(), job.custom_rules.end(), [&](const auto& rule) {
-               return std::any_of(rule.spec.entries.begin(), rule.spec.entries.end(),
-                                  [&](const auto& entry) { return names_axis(entry, axis); });
-           });
-}
-
 std::optional<std::vector<std::int64_t>> given_layers(const Job& job, std::int64_t stages,
                                                       diag::Diagnostics& diagnostics) {
     const std::vector<std::int64_t>& given = job.pipeline->layers;
@@ -124,11 +111,27 @@ std::int64_t handed_on(const Plan& plan, const Stage& stage) {
 
 }  // namespace
 
+std::optional<std::string> field_naming(const Job& job, const std::string& axis) {
+    for (const partition::FieldInfo& field : partition::PartitionAxis::fields(job.partition_axis.compat())) {
+        const partition::ResolvedEntry value = job.partition_axis.value(field.name);
+        if (value.given && names_axis(value.axes, axis)) {
+            return std::string(field.name);
+        }
+    }
+    for (const partition::ParameterRule& rule : job.custom_rules) {
+        if (std::any_of(rule.spec.entries.begin(), rule.spec.entries.end(),
+                        [&](const auto& entry) { return names_axis(entry, axis); })) {
+            return fmt::format("rule '{}'", rule.pattern);
+        }
+    }
+    return std::nullopt;
+}
+
 std::optional<std::string> pipeline_axis(const Job& job) {
     if (job.pipeline) {
         return job.mesh.find(job.pipeline->axis) ? std::optional(job.pipeline->axis) : std::nullopt;
     }
-    if (!job.mesh.find(default_axis) || is_named(job, default_axis)) {
+    if (!job.mesh.find(default_axis) || field_naming(job, default_axis)) {
         return std::nullopt;
     }
     return default_axis;

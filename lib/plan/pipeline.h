@@ -15,6 +15,9 @@
 
 namespace shardplan::plan {
 
+/// The field of partition_axis, or the rule, of the job that names the axis; nullopt when none does.
+std::optional<std::string> field_naming(const Job& job, const std::string& axis);
+
 /// The axis whose coordinates are the stages: Pipeline::axis when the job has a pipeline, else "pp" when the mesh has
 /// it and no field or rule of the job names it. nullopt: no pipeline.
 std::optional<std::string> pipeline_axis(const Job& job);

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string_view>
 
+#include "base/checked.h"
 #include "report/enum_text.h"
 #include "report/number_text.h"
 #include "report/pipeline_text.h"
@@ -96,6 +97,37 @@ void write_head(std::ostream& out, const plan::Plan& plan, const Style& style) {
     }
 }
 
+/// The steps that the workload takes: "4 chunks", "8 micro-batches".
+struct Repeats {
+    std::int64_t count = 1;
+    std::string_view name;
+};
+
+Repeats repeats_of(const plan::Plan& plan) {
+    const model::Workload& workload = plan.job.workload;
+    return workload.chunked() ? Repeats{workload.step_count(), "chunks"}
+                              : Repeats{workload.micro_batches, "micro-batches"};
+}
+
+/// What all steps together move: each moves the same.
+void write_all_collectives(std::ostream& out, const plan::Plan& plan) {
+    const Repeats repeats = repeats_of(plan);
+    if (repeats.count == 1) {
+        return;
+    }
+    std::int64_t calls = 0;
+    std::int64_t wire = 0;
+    std::int64_t all = 0;
+    for (const plan::CollectiveTotal& total : plan.collectives) {
+        calls = base::checked_add(calls, total.count);
+        wire = base::checked_add(wire, total.wire_bytes);
+        all = base::checked_add(all, total.wire_bytes_total);
+    }
+    const auto times = [&](std::int64_t value) { return base::checked_mul(repeats.count, value); };
+    out << fmt::format("  all {} {}: {} calls, {} per device, {} of all devices\n", repeats.count, repeats.name,
+                       count_text(times(calls)), bytes_text(times(wire)), bytes_text(times(all)));
+}
+
 void write_collectives(std::ostream& out, const plan::Plan& plan, const Style& style) {
     write_section(out, style, fmt::format("Collectives of {}", plan.job.workload.step_name()));
     if (plan.collectives.empty()) {
@@ -114,6 +146,7 @@ void write_collectives(std::ostream& out, const plan::Plan& plan, const Style& s
                        bytes_text(total.wire_bytes_total)});
     }
     table.print(out, style);
+    write_all_collectives(out, plan);
 }
 
 std::string bar(std::int64_t part, std::int64_t whole, const Style& style) {
@@ -144,7 +177,13 @@ void write_totals(std::ostream& out, const plan::Plan& plan, const Style& style)
     write_section(out, style, "Totals");
     out << fmt::format("  parameters {}, {}\n", count_text(totals.parameters),
                        exact_bytes_text(totals.parameter_bytes));
-    out << fmt::format("  {} per device in {}\n", flops_text(totals.flops_per_device), plan.job.workload.step_name());
+    out << fmt::format("  {} per device in {}", flops_text(totals.flops_per_device), plan.job.workload.step_name());
+    if (const Repeats repeats = repeats_of(plan); repeats.count > 1) {
+        out << fmt::format(", {} in all {} {}",
+                           flops_text(totals.flops_per_device * static_cast<double>(repeats.count)), repeats.count,
+                           repeats.name);
+    }
+    out << '\n';
     out << fmt::format("  {} of the parameters are cut by no axis\n", percent_text(totals.unsharded_fraction));
 }
 

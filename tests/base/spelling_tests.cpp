@@ -62,10 +62,10 @@ TEST_CASE("nearest_word offers only what is near") {
         {"sequnce_axes", "sequence_axis"},
         {"haed_axis", "head_axis"},  // swapped neighbours
         {"tp", "tp"},
-        {"td", "tp"},  // one edit is allowed even in short words
+        {"td", ""},  // half of it is another word
         {"xy", ""},
         {"completely_other", ""},
-        {"ep", "dp"},  // the first of equally near words
+        {"ep", ""},
         {"", ""},
     };
     for (const Row& row : rows) {
@@ -73,6 +73,13 @@ TEST_CASE("nearest_word offers only what is near") {
         CHECK(nearest_word(row.word, fields) == row.nearest);
     }
     CHECK(nearest_word("axis", {}).empty());
+}
+
+TEST_CASE("of words with two letters only the same letters, or one more or less, are near") {
+    CHECK(nearest_word("dp", {"tp"}).empty());
+    CHECK(nearest_word("pt", {"tp"}) == "tp");
+    CHECK(nearest_word("t", {"tp"}) == "tp");
+    CHECK(nearest_word("ttp", {"tp"}) == "tp");
 }
 
 TEST_CASE("nearest_word does not compare words of any length") {

@@ -21,6 +21,22 @@ class Plan(CommandTest):
         self.assertIn("schema_version", json.loads(result.out))
         self.assertEqual(result.out, shardplan("plan", JOB, "--format", "json").out)
 
+    def test_totals_of_all_chunks_and_micro_batches(self):
+        def figures(mesh, workload):
+            job = {"model": MODEL, "mesh": {"axes": mesh}, "partition_axis": {"hidden_state_axis": None},
+                   "workload": {"batch_size": 4, "sequence_length": 64, **workload}}
+            result = shardplan("plan", "-", stdin=json.dumps(job))
+            self.assertExit(result, 0)
+            return result.out
+
+        chunks = figures({"tp": 2}, {"chunk_length": 16})
+        self.assertIn("Collectives of one chunk", chunks)
+        self.assertIn("all 4 chunks: 20 calls", chunks)  # 5 all-reduces in each
+        self.assertIn("in all 4 chunks", chunks.split("Totals")[1])
+        parts = figures({"pp": 2, "tp": 2}, {"micro_batches": 2})
+        self.assertIn("all 2 micro-batches: 12 calls", parts)  # and what the first stage hands on
+        self.assertLacks(figures({"tp": 2}, {}), "  all ")
+
     def test_every_shipped_job(self):
         for job in sorted(CONFIGS.glob("*.json")):
             if job.name != "shardplan.schema.json":

@@ -61,6 +61,18 @@ class Files(CommandTest):
         self.assertEqual(with_mesh["summary"]["errors"], 0)
         self.assertEqual(len(with_mesh["files"]), 1)
 
+    def test_notes_on_the_model_are_shown(self):
+        text = {key: value for key, value in MODEL.items() if key != "torch_dtype"}
+        name = self.write("a.json", json.dumps({"model": {"model_type": "llava_next", "text_config": text},
+                                                "mesh": {"axes": {"tp": 1}}}))
+        shown = shardplan("validate", name)
+        self.assertExit(shown, 0)
+        self.assertIn(": note: only the text decoder (text_config) is planned", shown.out)
+        self.assertIn("1 file, 2 notes", shown.out)
+        self.assertLacks(shown.out, "automatic provider")
+        self.assertEqual(shardplan("validate", "-q", name).out, "")
+        self.assertLacks(shardplan("validate", name, "--format", "github").out, "text decoder")
+
     def test_a_directory_without_jobs(self):
         self.write("package.json", "{}")
         result = shardplan("validate", self.directory)

@@ -161,6 +161,27 @@ TEST_CASE("an index gathers its files") {
     CHECK(problem(directory.path.string()).find("has neither") != std::string::npos);
 }
 
+TEST_CASE("an index decides where other weights lie beside it, which are told") {
+    const TemporaryDirectory directory;
+    const std::string header = R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})";
+    directory.write("model-00001-of-00001.safetensors", file_of(header, 4));
+    directory.write("model.safetensors.index.json", R"({"weight_map": {"a": "model-00001-of-00001.safetensors"}})");
+    const auto strays = [&] {
+        diag::Diagnostics diagnostics;
+        const auto checkpoint = config::read_checkpoint(directory.path.string(), diagnostics);
+        REQUIRE(checkpoint);
+        CHECK(checkpoint->at("a").file.ends_with("model-00001-of-00001.safetensors"));
+        return diagnostics.all();
+    };
+    CHECK(strays().empty());
+    directory.write("model.safetensors", file_of(header, 4));
+    const auto told = strays();
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].code == "SP7003");
+    CHECK(told[0].severity == diag::Severity::warning);
+    CHECK(told[0].message.ends_with("model.safetensors is not in the index, ignored"));
+}
+
 TEST_CASE("token files") {
     const TemporaryDirectory directory;
     struct Row {

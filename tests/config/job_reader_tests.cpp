@@ -237,7 +237,8 @@ TEST_CASE("wrong overrides are named") {
         {{.mesh = "tp"}, "SP3001 <--mesh>:1:1 'tp' is not a mesh axis"},
         {{.mesh = "dp=2,tp=0"}, "SP3001 <--mesh>:1:6"},
         {{.mesh = "tp=-1"}, "SP3002 <--mesh>:1:1"},
-        {{.mode = "train"}, "SP1008 <--mode>:1:15"},
+        {{.mode = "train"}, "SP1011 <--mode>:1:15"},
+        {{.mode = "generate"}, "SP1008 <--mode>:1:15"},
         {{.layers = 5}, "SP6002 <--layers>:1:1 --layers must lie in 1 ... 4"},
         {{.layers = 0}, "SP6002"},
     };

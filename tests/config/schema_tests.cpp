@@ -78,6 +78,7 @@ const std::vector<Row> good = {
     {"/$comment", "[1]"},
     {"/mesh/$comment", "null"},
     {"/mesh/axes/$comment", "\"text\""},
+    {"/device_memory", R"(["80GB", 40000000000])"},
     {"/mesh/devices", "2"},
     {"/mesh/axes", R"({"a": 1099511627776})"},
     {"/partition_axis", "{}"},

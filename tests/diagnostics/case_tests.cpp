@@ -28,6 +28,7 @@ const std::map<std::string, std::string> covered_elsewhere = {
     {"SP6001", "tests/diagnostics/agreement_tests.cpp"},
     {"SP7001", "tests/config/checkpoint_tests.cpp"},
     {"SP7002", "tests/exec/run_tests.cpp"},
+    {"SP7003", "tests/config/checkpoint_tests.cpp"},
 };
 
 }  // namespace

@@ -80,8 +80,9 @@ TEST_CASE("device_memory takes bytes and units") {
         REQUIRE(result.job);
         CHECK(result.job->device_memory == bytes);
     }
-    for (const char* text : {"0", "-1", "true", "1.5", "\"\"", "\"GB\"", "\"80\"", "\"80gb\"", "\"80 G B\"", "\"-1GB\"",
-                             "\"nanGB\"", "\"1e3GB\"", "\"0.1B\"", "\"99999999TiB\"", "null", "[80]"}) {
+    for (const char* text :
+         {"0", "-1", "true", "1.5", "\"\"", "\"GB\"", "\"80\"", "\"80gb\"", "\"80 G B\"", "\"-1GB\"", "\"nanGB\"",
+          "\"1e3GB\"", "\"0.1B\"", "\"99999999TiB\"", "null", "[]", "[80, 80]", "[true]"}) {
         CAPTURE(text);
         CHECK_FALSE(check_text(job + text + "}", "job.json").job);
     }

@@ -149,6 +149,18 @@ TEST_CASE("what was saved is read back, fused tensors included, with and without
     }
 }
 
+TEST_CASE("a decoder's tensors are found under the names that checkpoints of more than text give them") {
+    const std::string prefix = "language_model.";
+    for (const char* stored :
+         {"language_model.model.norm.weight", "model.norm.weight", "model.language_model.norm.weight"}) {
+        CAPTURE(stored);
+        const tensor::Checkpoint checkpoint = {{stored, {}}};
+        CHECK(exec::find_tensor(checkpoint, "language_model.model.norm.weight", prefix) != checkpoint.end());
+    }
+    const tensor::Checkpoint other = {{"model.vision.norm.weight", {}}};
+    CHECK(exec::find_tensor(other, "language_model.model.norm.weight", prefix) == other.end());
+}
+
 TEST_CASE("missing, extra, misshapen and unreadable tensors are named") {
     const test::TemporaryDirectory directory;
     const model::Graph graph = model::build_graph(test::tiny_llama(), {});

@@ -41,6 +41,22 @@ const Row family_rows[] = {
                 !m.layers[5].local_rope && m.attention.qk_norm == QkNorm::per_head && m.logit_softcap == 0.0 &&
                 m.attention.local_rope.inverse_frequencies[1] > m.attention.rope.inverse_frequencies[1];
      }},
+    {R"({"model_type": "grok-1", "num_experts": 8})",
+     [](M m) {
+         return m.names.post_mlp_norm.ends_with("post_moe_norm.scale") && m.attention.logit_softcap == 30.0 &&
+                m.mlp.activation == "gelu_pytorch_tanh" && !m.moe.routing.normalise && m.moe.experts == 8 &&
+                m.embedding_scale == std::sqrt(48.0) && m.tied_embeddings;
+     }},
+    {R"({"model_type": "minicpm", "num_experts": 8, "num_experts_per_tok": 2})",
+     [](M m) { return m.layers[3].moe && m.moe.routing.normalise && m.names.expert_up.ends_with("{expert}.w3"); }},
+    {R"({"model_type": "minicpm"})", [](M m) { return !m.layers[3].moe && m.moe.experts == 0; }},
+    {R"({"model_type": "step3p7", "num_experts": 16, "num_nextn_predict_layers": 3, "share_expert_dim": 24})",
+     [](M m) {
+         return !m.layers[2].moe && m.layers[3].moe && m.norm.weight_offset == 1.0 && m.moe.shared_intermediate == 24 &&
+                m.moe.routing.score == RouterScore::sigmoid && m.attention.qk_norm == QkNorm::per_head &&
+                m.names.expert_gate == "model.layers.{}.moe.gate_proj" && m.layers[0].sliding_window == 0 &&
+                m.layers[1].sliding_window == 512;
+     }},
     {R"({"model_type": "phi"})",
      [](M m) {
          return m.shared_norm && m.lm_head_bias && m.attention.rope.rotary_dim == 6 && m.mlp.down_bias &&

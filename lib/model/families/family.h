@@ -47,6 +47,7 @@ void read_gpt_oss(FieldReader& fields, ModelSpec& model);
 void read_gptj(FieldReader& fields, ModelSpec& model);
 void read_granite(FieldReader& fields, ModelSpec& model);
 void read_granitemoe(FieldReader& fields, ModelSpec& model);
+void read_grok(FieldReader& fields, ModelSpec& model);
 void read_internlm(FieldReader& fields, ModelSpec& model);
 void read_internlm2(FieldReader& fields, ModelSpec& model);
 void read_llama(FieldReader& fields, ModelSpec& model);
@@ -74,5 +75,6 @@ void read_qwen3_moe(FieldReader& fields, ModelSpec& model);
 void read_smollm3(FieldReader& fields, ModelSpec& model);
 void read_stablelm(FieldReader& fields, ModelSpec& model);
 void read_starcoder2(FieldReader& fields, ModelSpec& model);
+void read_step3p(FieldReader& fields, ModelSpec& model);
 
 }  // namespace shardplan::model

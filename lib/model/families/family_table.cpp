@@ -35,6 +35,7 @@ constexpr auto table = std::to_array<FamilyEntry>({
     {"granite", "granite", read_granite},
     {"granitemoe", "granitemoe", read_granitemoe, true},
     {"granitemoeshared", "granitemoe", read_granitemoe, true},
+    {"grok-1", "grok", read_grok, true},
     {"internlm", "internlm", read_internlm},
     {"internlm2", "internlm2", read_internlm2},
     {"kimi_k2", "deepseek", read_deepseek_v3, true, true},
@@ -42,7 +43,7 @@ constexpr auto table = std::to_array<FamilyEntry>({
     {"llama4", "llama4", read_llama4, true},
     {"llama4_text", "llama4", read_llama4, true},
     {"mimo", "qwen2", read_qwen2},
-    {"minicpm", "minicpm", read_minicpm},
+    {"minicpm", "minicpm", read_minicpm, true},
     {"minimax_m2", "minimax_m2", read_minimax_m2, true},
     {"ministral", "mistral", read_mistral},
     {"ministral3", "mistral", read_mistral},
@@ -68,6 +69,8 @@ constexpr auto table = std::to_array<FamilyEntry>({
     {"smollm3", "smollm3", read_smollm3},
     {"stablelm", "stablelm", read_stablelm},
     {"starcoder2", "starcoder2", read_starcoder2},
+    {"step3p5", "step3p", read_step3p, true},
+    {"step3p7", "step3p", read_step3p, true},
 });
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "model/families/family.h"
 #include "model/families/moe_fields.h"
 #include "model/families/position_layers.h"
+#include "model/text_part.h"
 
 namespace shardplan::model {
 namespace {
@@ -76,13 +77,7 @@ void use_llama4_names(ModelSpec& model) {
     n.expert_gate_up = layer + "experts.gate_up_proj";
     n.expert_down = layer + "experts.down_proj";
     use_shared_expert_names(model, layer + "shared_expert");
-    n.optional_prefix = "language_model.";
-    for (std::string* name : {&n.embedding, &n.q, &n.k, &n.v, &n.out, &n.gate, &n.up, &n.down, &n.router,
-                              &n.expert_gate_up, &n.expert_down, &n.shared_gate, &n.shared_up, &n.shared_down,
-                              &n.pre_attention_norm, &n.pre_mlp_norm, &n.final_norm, &n.lm_head}) {
-        name->insert(0, n.optional_prefix);
-    }
-    n.ignored.emplace_back(R"((language_model\.)?(vision_model|multi_modal_projector)\..*)");
+    use_text_part_names(model, "llama4");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "model/families/position_layers.h"
 
+#include <fmt/format.h>
+
 #include <cstddef>
 
 namespace shardplan::model {
@@ -18,6 +20,12 @@ void read_position_layers(FieldReader& fields, ModelSpec& model) {
         const std::int64_t* flag = listed ? (*list)[i].integer() : nullptr;
         if (listed && flag == nullptr) {
             fields.wrong_type((*list)[i], "0 or 1");
+            return;
+        }
+        if (listed && *flag != 0 && *flag != 1) {
+            fields.report("SP1006", {"no_rope_layers"},
+                          fmt::format("no_rope_layers holds {} for layer {}, it must be 0 or 1", *flag, i),
+                          "1: the layer has positions, 0: it has none");
             return;
         }
         model.layers[i].rope = listed ? *flag != 0 : (static_cast<std::int64_t>(i) + 1) % interval != 0;

@@ -27,7 +27,7 @@ void check_kv_replication(const CheckContext& context);
 /// SP4006: parameters that no axis cuts, above the tolerance.
 void check_unsharded_parameters(const CheckContext& context);
 
-/// SP4013: rules of the job that decide the place of no parameter.
+/// SP4013: rules of the job that decide the place of no parameter. SP4015: one that wants the tied head cut otherwise.
 void check_unused_rules(const CheckContext& context);
 
 // ---- attention: attention_checks.cpp ----
@@ -47,6 +47,8 @@ void check_sequence_parallel(const CheckContext& context);
 TokenOrder token_order_of(const Plan& plan, ActivationSpecs& asks, diag::Diagnostics& diagnostics);
 // ---- experts: expert_checks.cpp ----
 
+/// SP5005: options of experts that change nothing.
+void check_expert_options(const CheckContext& context);
 /// SP5004: the all-to-all dispatcher is asked for where all devices of the experts' axes hold the same tokens.
 void check_dispatcher(const CheckContext& context);
 

@@ -12,6 +12,28 @@ using partition::Phase;
 using partition::Semantic;
 using partition::SpecEntry;
 
+void check_expert_options(const CheckContext& context) {
+    const Job& job = context.plan.job;
+    const auto report = [&](const char* field, const char* why) {
+        context.diagnostics.report("SP5005", fmt::format("{} has no effect: {}", field, why),
+                                   fmt::format("/backend/{}", field), fmt::format("remove {}", field));
+    };
+    if (job.model.moe.experts == 0) {
+        constexpr const char* why = "the model has no experts";
+        if (job.dispatcher != TokenDispatcher::automatic) {
+            report("moe_token_dispatcher_type", why);
+        }
+        if (job.experts.use_grouped_gemm) {
+            report("moe_use_grouped_gemm", why);
+        }
+        if (job.experts.use_legacy_grouped_gemm) {
+            report("moe_use_legacy_grouped_gemm", why);
+        }
+    } else if (job.experts.use_legacy_grouped_gemm && !job.experts.use_grouped_gemm.value_or(true)) {
+        report("moe_use_legacy_grouped_gemm", "moe_use_grouped_gemm is false, so that experts run one after the other");
+    }
+}
+
 void check_dispatcher(const CheckContext& context) {
     const Job& job = context.plan.job;
     if (job.dispatcher != TokenDispatcher::all_to_all || job.model.moe.experts == 0 ||

@@ -138,6 +138,49 @@ void check_kv_replication(const CheckContext& context) {
                     copies));
 }
 
+namespace {
+
+/// The spec that the rules of the job give the token embedding, and the rule; nullptr when no rule decides it.
+const StoredTensor* ruled_embedding(const Plan& plan) {
+    for (const StoredTensor& stored : plan.stored) {
+        if (stored.kind == StoredKind::parameter && stored.rule >= 0 &&
+            plan.graph.parameters[static_cast<std::size_t>(stored.parameter)].kind == model::ParameterKind::embedding) {
+            return &stored;
+        }
+    }
+    return nullptr;
+}
+
+/// SP4015: rule `index`, which decides no other tensor, is the first that finds the tied head and has another spec than
+/// the embedding. True when it was reported.
+bool report_tied(const CheckContext& context, std::size_t index) {
+    const Job& job = context.plan.job;
+    const StoredTensor* embedding = ruled_embedding(context.plan);
+    const partition::ParameterRule& rule = job.custom_rules[index];
+    if (!job.model.tied_embeddings || embedding == nullptr) {
+        return false;
+    }
+    const auto match = partition::RuleTable::compile({rule}, context.diagnostics);
+    if (!match || !match->match(job.model.names.lm_head + ".weight")) {
+        return false;
+    }
+    partition::PartitionSpec head = rule.spec;
+    head.entries.resize(std::max(head.entries.size(), embedding->spec.entries.size()));
+    if (head.entries == embedding->spec.entries) {
+        return false;
+    }
+    context.diagnostics.report(
+        "SP4015",
+        fmt::format("rule {} '{}' gives the output head {}, rule {} gives {} {}: the embeddings are tied, one tensor "
+                    "needs one spec",
+                    index, rule.pattern, partition::to_string(head), embedding->rule, embedding->name,
+                    partition::to_string(embedding->spec)),
+        rule.pointer, fmt::format("write {} in both, or remove rule {}", partition::to_string(embedding->spec), index));
+    return true;
+}
+
+}  // namespace
+
 void check_unused_rules(const CheckContext& context) {
     const Job& job = context.plan.job;
     std::vector<bool> used(job.custom_rules.size(), job.rule_source != partition::RuleSource::custom);
@@ -148,7 +191,7 @@ void check_unused_rules(const CheckContext& context) {
     }
     for (std::size_t i = 0; i < used.size(); ++i) {
         const partition::ParameterRule& rule = job.custom_rules[i];
-        if (!used[i]) {
+        if (!used[i] && !report_tied(context, i)) {
             const bool head = job.model.tied_embeddings && rule.pattern.find("lm_head") != std::string::npos;
             context.diagnostics.report(
                 "SP4013",
