@@ -25,12 +25,12 @@ void RatioReporter::ReportRuns(const std::vector<Run>& runs) {
             run.run_name.function_name + (run.run_name.args.empty() ? "" : "/" + run.run_name.args);
         const double total = omp_get_max_threads() == 1 ? run.cpu_accumulated_time : run.real_accumulated_time;
         seconds_[name].push_back(total / static_cast<double>(run.iterations));
-        // Rates are kept by the processor's time; undone here, because the median is taken of the time.
+        // All benchmarks here use real time, so rates are by that; undone, because the median is taken of the time.
         const auto undo = [&](const char* counter) {
             const auto found = run.counters.find(counter);
             return found == run.counters.end()
                        ? 0.0
-                       : found->second.value * run.cpu_accumulated_time / static_cast<double>(run.iterations);
+                       : found->second.value * run.real_accumulated_time / static_cast<double>(run.iterations);
         };
         bytes_[name] = undo("bytes_per_second");
         flops_[name] = undo("flops");

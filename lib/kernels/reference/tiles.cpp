@@ -68,60 +68,93 @@ SHARDPLAN_INLINE void dot_body(Matrix<const float> x, Matrix<const T> w, Matrix<
     }
 }
 
-template <int lanes, int rows>
-SHARDPLAN_INLINE void weighted_rows(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,
-                                    const TileShape& shape) {
+/// Columns [j, j + vectors * lanes), `rows` rows.
+template <int lanes, int rows, int vectors, typename T>
+SHARDPLAN_INLINE void weighted_part(Matrix<const float> p, Matrix<const T> v, Matrix<float> out, std::int64_t depth) {
     using Float = typename Lane<lanes>::Float;
-    constexpr int vectors = 2;
+    Float sum[rows][vectors];
+    for (int i = 0; i < rows; ++i) {
+        for (int c = 0; c < vectors; ++c) {
+            load<lanes>(sum[i][c], out.data + i * out.stride + c * lanes);
+        }
+    }
+    for (std::int64_t k = 0; k < depth; ++k) {
+        Float b[vectors];
+#pragma GCC unroll 8
+        for (int c = 0; c < vectors; ++c) {
+            load<lanes>(b[c], v.data + k * v.stride + c * lanes);
+        }
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 8
+            for (int c = 0; c < vectors; ++c) {
+                sum[i][c] += p.data[i * p.stride + k] * b[c];
+            }
+        }
+    }
+    for (int i = 0; i < rows; ++i) {
+        for (int c = 0; c < vectors; ++c) {
+            std::memcpy(out.data + i * out.stride + c * lanes, &sum[i][c], sizeof(Float));
+        }
+    }
+}
+
+template <int lanes, int rows, typename T>
+SHARDPLAN_INLINE void weighted_rows(Matrix<const float> p, Matrix<const T> v, Matrix<float> out,
+                                    const TileShape& shape) {
+    constexpr int vectors = rows == 1 ? 8 : 2;
     std::int64_t j = 0;
     for (; j + vectors * lanes <= shape.cols; j += vectors * lanes) {
-        Float sum[rows][vectors];
-        for (int i = 0; i < rows; ++i) {
-            for (int c = 0; c < vectors; ++c) {
-                load<lanes>(sum[i][c], out.data + i * out.stride + j + c * lanes);
-            }
-        }
-        for (std::int64_t k = 0; k < shape.depth; ++k) {
-            Float b[vectors];
-#pragma GCC unroll 4
-            for (int c = 0; c < vectors; ++c) {
-                load<lanes>(b[c], v.data + k * v.stride + j + c * lanes);
-            }
-#pragma GCC unroll 4
-            for (int i = 0; i < rows; ++i) {
-#pragma GCC unroll 4
-                for (int c = 0; c < vectors; ++c) {
-                    sum[i][c] += p.data[i * p.stride + k] * b[c];
-                }
-            }
-        }
-        for (int i = 0; i < rows; ++i) {
-            for (int c = 0; c < vectors; ++c) {
-                std::memcpy(out.data + i * out.stride + j + c * lanes, &sum[i][c], sizeof(Float));
-            }
-        }
+        weighted_part<lanes, rows, vectors, T>(p, at(v, 0, j), at(out, 0, j), shape.depth);
+    }
+    for (; j + lanes <= shape.cols; j += lanes) {
+        weighted_part<lanes, rows, 1, T>(p, at(v, 0, j), at(out, 0, j), shape.depth);
     }
     for (; j < shape.cols; ++j) {
         for (int i = 0; i < rows; ++i) {
             float sum = out.data[i * out.stride + j];
             for (std::int64_t k = 0; k < shape.depth; ++k) {
-                sum += p.data[i * p.stride + k] * v.data[k * v.stride + j];
+                sum += p.data[i * p.stride + k] * to_float(v.data[k * v.stride + j]);
             }
             out.data[i * out.stride + j] = sum;
         }
     }
 }
 
-template <int lanes>
-SHARDPLAN_INLINE void weighted_body(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,
+template <int lanes, typename T>
+SHARDPLAN_INLINE void weighted_body(Matrix<const float> p, Matrix<const T> v, Matrix<float> out,
                                     const TileShape& shape) {
     std::int64_t i = 0;
     for (; i + 4 <= shape.rows; i += 4) {
-        weighted_rows<lanes, 4>(at(p, i, 0), v, at(out, i, 0), shape);
+        weighted_rows<lanes, 4, T>(at(p, i, 0), v, at(out, i, 0), shape);
     }
     for (; i < shape.rows; ++i) {
-        weighted_rows<lanes, 1>(at(p, i, 0), v, at(out, i, 0), shape);
+        weighted_rows<lanes, 1, T>(at(p, i, 0), v, at(out, i, 0), shape);
     }
+}
+
+template <int lanes>
+SHARDPLAN_INLINE float scale_max_body(float* values, std::int64_t count, float scale, float max) {
+    using Float = typename Lane<lanes>::Float;
+    Float most = Float{} + max;
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+        Float x;
+        load<lanes>(x, values + i);
+        x *= scale;
+        most = most < x ? x : most;
+        std::memcpy(values + i, &x, sizeof(x));
+    }
+    float part[lanes];
+    std::memcpy(part, &most, sizeof(part));
+    for (const float value : part) {
+        max = max < value ? value : max;
+    }
+    for (; i < count; ++i) {
+        values[i] *= scale;
+        max = max < values[i] ? values[i] : max;
+    }
+    return max;
 }
 
 template <int lanes>
@@ -176,68 +209,77 @@ SHARDPLAN_INLINE float sum_body(const float* values, std::int64_t count) {
     return total;
 }
 
-#define SHARDPLAN_TILE_FUNCTIONS(suffix, lanes, attribute)                                                       \
-    attribute void dot_f32_##suffix(Matrix<const float> x, Matrix<const float> w, Matrix<float> out,             \
-                                    const TileShape& shape) {                                                    \
-        dot_body<lanes, float>(x, w, out, shape);                                                                \
-    }                                                                                                            \
-    attribute void dot_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint16_t> w, Matrix<float> out,    \
-                                     const TileShape& shape) {                                                   \
-        dot_body<lanes, std::uint16_t>(x, w, out, shape);                                                        \
-    }                                                                                                            \
-    attribute void dot_s8_##suffix(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out,        \
-                                   const TileShape& shape) {                                                     \
-        dot_body<lanes, std::int8_t>(x, w, out, shape);                                                          \
-    }                                                                                                            \
-    attribute void weighted_##suffix(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,            \
-                                     const TileShape& shape) {                                                   \
-        weighted_body<lanes>(p, v, out, shape);                                                                  \
-    }                                                                                                            \
-    attribute float exp_sum_##suffix(float* values, std::int64_t count, float shift) {                           \
-        return exp_sum_body<lanes>(values, count, shift);                                                        \
-    }                                                                                                            \
-    attribute float sum_##suffix(const float* values, std::int64_t count) {                                      \
-        return sum_body<lanes>(values, count);                                                                   \
-    }                                                                                                            \
-    attribute void block_f32_##suffix(Matrix<const float> x, const float* block, Matrix<float> out,              \
-                                      const TileShape& shape) {                                                  \
-        block_body(x, Strips<PlainBlock<lanes, float>, 64>{block}, out, shape);                                  \
-    }                                                                                                            \
-    attribute void block_bf16_##suffix(Matrix<const float> x, const std::uint32_t* block, Matrix<float> out,     \
-                                       const TileShape& shape) {                                                 \
-        block_body(x, Strips<PairBlock<lanes>, 64>{block}, out, shape);                                          \
-    }                                                                                                            \
-    attribute void strips_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint32_t> w, Matrix<float> out, \
-                                        const TileShape& shape) {                                                \
-        block_body(x, Strips<PairBlock<lanes>, strip_columns>{w.data, w.stride}, out, shape);                    \
-    }                                                                                                            \
-    attribute void strips_s8_##suffix(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out,     \
-                                      const TileShape& shape) {                                                  \
-        block_body(x, Strips<PlainBlock<lanes, std::int8_t>, strip_columns>{w.data, w.stride}, out, shape);      \
-    }                                                                                                            \
-    attribute void unpack_bf16_##suffix(Matrix<const std::uint32_t> w, std::int64_t first, std::int64_t steps,   \
-                                        float* to) {                                                             \
-        unpack_body(Strips<PairBlock<lanes>, strip_columns>{w.data, w.stride}, first, steps, to);                \
-    }                                                                                                            \
-    attribute void unpack_s8_##suffix(Matrix<const std::int8_t> w, std::int64_t first, std::int64_t steps,       \
-                                      float* to) {                                                               \
-        unpack_body(Strips<PlainBlock<lanes, std::int8_t>, strip_columns>{w.data, w.stride}, first, steps, to);  \
-    }                                                                                                            \
-    constexpr TileFunctions functions_##suffix{                                                                  \
-        .name = #suffix,                                                                                         \
-        .dot_f32 = dot_f32_##suffix,                                                                             \
-        .dot_bf16 = dot_bf16_##suffix,                                                                           \
-        .dot_s8 = dot_s8_##suffix,                                                                               \
-        .weighted_sum = weighted_##suffix,                                                                       \
-        .exp_sum = exp_sum_##suffix,                                                                             \
-        .sum = sum_##suffix,                                                                                     \
-        .block_f32 = block_f32_##suffix,                                                                         \
-        .block_bf16 = block_bf16_##suffix,                                                                       \
-        .strips_bf16 = strips_bf16_##suffix,                                                                     \
-        .strips_s8 = strips_s8_##suffix,                                                                         \
-        .unpack_bf16 = unpack_bf16_##suffix,                                                                     \
-        .unpack_s8 = unpack_s8_##suffix,                                                                         \
-        .block_pairs = nullptr,                                                                                  \
+#define SHARDPLAN_TILE_FUNCTIONS(suffix, lanes, attribute)                                                         \
+    attribute void dot_f32_##suffix(Matrix<const float> x, Matrix<const float> w, Matrix<float> out,               \
+                                    const TileShape& shape) {                                                      \
+        dot_body<lanes, float>(x, w, out, shape);                                                                  \
+    }                                                                                                              \
+    attribute void dot_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint16_t> w, Matrix<float> out,      \
+                                     const TileShape& shape) {                                                     \
+        dot_body<lanes, std::uint16_t>(x, w, out, shape);                                                          \
+    }                                                                                                              \
+    attribute void dot_s8_##suffix(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out,          \
+                                   const TileShape& shape) {                                                       \
+        dot_body<lanes, std::int8_t>(x, w, out, shape);                                                            \
+    }                                                                                                              \
+    attribute void weighted_##suffix(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,              \
+                                     const TileShape& shape) {                                                     \
+        weighted_body<lanes, float>(p, v, out, shape);                                                             \
+    }                                                                                                              \
+    attribute void weighted_bf16_##suffix(Matrix<const float> p, Matrix<const std::uint16_t> v, Matrix<float> out, \
+                                          const TileShape& shape) {                                                \
+        weighted_body<lanes, std::uint16_t>(p, v, out, shape);                                                     \
+    }                                                                                                              \
+    attribute float scale_max_##suffix(float* values, std::int64_t count, float scale, float max) {                \
+        return scale_max_body<lanes>(values, count, scale, max);                                                   \
+    }                                                                                                              \
+    attribute float exp_sum_##suffix(float* values, std::int64_t count, float shift) {                             \
+        return exp_sum_body<lanes>(values, count, shift);                                                          \
+    }                                                                                                              \
+    attribute float sum_##suffix(const float* values, std::int64_t count) {                                        \
+        return sum_body<lanes>(values, count);                                                                     \
+    }                                                                                                              \
+    attribute void block_f32_##suffix(Matrix<const float> x, const float* block, Matrix<float> out,                \
+                                      const TileShape& shape) {                                                    \
+        block_body(x, Strips<PlainBlock<lanes, float>, 64>{block}, out, shape);                                    \
+    }                                                                                                              \
+    attribute void block_bf16_##suffix(Matrix<const float> x, const std::uint32_t* block, Matrix<float> out,       \
+                                       const TileShape& shape) {                                                   \
+        block_body(x, Strips<PairBlock<lanes>, 64>{block}, out, shape);                                            \
+    }                                                                                                              \
+    attribute void strips_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint32_t> w, Matrix<float> out,   \
+                                        const TileShape& shape) {                                                  \
+        block_body(x, Strips<PairBlock<lanes>, strip_columns>{w.data, w.stride}, out, shape);                      \
+    }                                                                                                              \
+    attribute void strips_s8_##suffix(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out,       \
+                                      const TileShape& shape) {                                                    \
+        block_body(x, Strips<PlainBlock<lanes, std::int8_t>, strip_columns>{w.data, w.stride}, out, shape);        \
+    }                                                                                                              \
+    attribute void unpack_bf16_##suffix(Matrix<const std::uint32_t> w, std::int64_t first, std::int64_t steps,     \
+                                        float* to) {                                                               \
+        unpack_body(Strips<PairBlock<lanes>, strip_columns>{w.data, w.stride}, first, steps, to);                  \
+    }                                                                                                              \
+    attribute void unpack_s8_##suffix(Matrix<const std::int8_t> w, std::int64_t first, std::int64_t steps,         \
+                                      float* to) {                                                                 \
+        unpack_body(Strips<PlainBlock<lanes, std::int8_t>, strip_columns>{w.data, w.stride}, first, steps, to);    \
+    }                                                                                                              \
+    constexpr TileFunctions functions_##suffix{                                                                    \
+        .name = #suffix,                                                                                           \
+        .dot_f32 = dot_f32_##suffix,                                                                               \
+        .dot_bf16 = dot_bf16_##suffix,                                                                             \
+        .dot_s8 = dot_s8_##suffix,                                                                                 \
+        .weighted_sum = weighted_##suffix,                                                                         \
+        .weighted_bf16 = weighted_bf16_##suffix,                                                                   \
+        .scale_max = scale_max_##suffix,                                                                           \
+        .exp_sum = exp_sum_##suffix,                                                                               \
+        .sum = sum_##suffix,                                                                                       \
+        .block_f32 = block_f32_##suffix,                                                                           \
+        .block_bf16 = block_bf16_##suffix,                                                                         \
+        .strips_bf16 = strips_bf16_##suffix,                                                                       \
+        .strips_s8 = strips_s8_##suffix,                                                                           \
+        .unpack_bf16 = unpack_bf16_##suffix,                                                                       \
+        .unpack_s8 = unpack_s8_##suffix,                                                                           \
+        .block_pairs = nullptr,                                                                                    \
     };
 
 SHARDPLAN_TILE_FUNCTIONS(baseline, 4, )

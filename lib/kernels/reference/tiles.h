@@ -43,6 +43,11 @@ struct TileFunctions {
     void (*dot_s8)(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out, const TileShape& shape);
     /// out[i, j] += sum over k < depth of p[i, k] v[k, j]
     void (*weighted_sum)(Matrix<const float> p, Matrix<const float> v, Matrix<float> out, const TileShape& shape);
+    /// The same for the bits of a bf16 v.
+    void (*weighted_bf16)(Matrix<const float> p, Matrix<const std::uint16_t> v, Matrix<float> out,
+                          const TileShape& shape);
+    /// values[i] *= scale; returns the largest of them and of `max`.
+    float (*scale_max)(float* values, std::int64_t count, float scale, float max);
     /// values[i] = exp(values[i] - shift) for results <= 1, within 2 ulp (0 where below 1e-37); returns their sum.
     float (*exp_sum)(float* values, std::int64_t count, float shift);
     float (*sum)(const float* values, std::int64_t count);
@@ -67,6 +72,15 @@ const std::vector<TileFunctions>& available_tile_functions();
 
 inline const TileFunctions& tile_functions() {
     return available_tile_functions().front();
+}
+
+inline void weighted_tile(Matrix<const float> p, Matrix<const float> v, Matrix<float> out, const TileShape& shape) {
+    tile_functions().weighted_sum(p, v, out, shape);
+}
+
+inline void weighted_tile(Matrix<const float> p, Matrix<const std::uint16_t> v, Matrix<float> out,
+                          const TileShape& shape) {
+    tile_functions().weighted_bf16(p, v, out, shape);
 }
 
 inline void dot_tile(Matrix<const float> x, Matrix<const float> w, Matrix<float> out, const TileShape& shape) {
