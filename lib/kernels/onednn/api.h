@@ -30,6 +30,14 @@ struct MatrixDesc {
 /// AVX-512).
 dnnl_primitive_desc* create_matmul(dnnl_engine* engine, const MatrixDesc& x, const MatrixDesc& w, const MatrixDesc& y);
 
+/// How a product of create_matmul wants its weight.
+enum class Packing : std::uint8_t {
+    plain,   ///< not packed: one of the two orders of a matrix
+    blocks,  ///< exactly the blocks of tiles.h, columns and k padded with zeros
+    other,
+};
+Packing weight_packing(const dnnl_primitive_desc* product, const MatrixDesc& w);
+
 /// Elementwise on `count` f32 values; nullptr where there is none.
 dnnl_primitive_desc* create_activation(dnnl_engine* engine, Activation activation, std::int64_t count);
 

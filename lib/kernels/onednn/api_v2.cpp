@@ -2,6 +2,7 @@
 #include <dnnl.hpp>
 
 #include "kernels/onednn/api.h"
+#include "kernels/onednn/packing.h"
 
 static_assert(DNNL_VERSION_MAJOR == 2, "this file is for oneDNN 2.x");
 
@@ -49,6 +50,21 @@ Formula formula_of(Activation activation) {
 dnnl_primitive_desc* create_matmul(dnnl_engine* engine, const MatrixDesc& x, const MatrixDesc& w, const MatrixDesc& y) {
     const dnnl::engine borrowed(engine, true);
     return released(dnnl::matmul::primitive_desc({desc_of(x), desc_of(w), desc_of(y)}, borrowed, true));
+}
+
+Packing weight_packing(const dnnl_primitive_desc* product, const MatrixDesc& w) {
+    const dnnl_memory_desc_t* desc = dnnl_primitive_desc_query_md(product, dnnl_query_weights_md, 0);
+    if (desc == nullptr || desc->ndims != 2 || desc->format_kind != dnnl_blocked || desc->extra.flags != 0) {
+        return Packing::other;
+    }
+    const dnnl_blocking_desc_t& blocking = desc->format_desc.blocking;
+    return packing_of({.inner_count = blocking.inner_nblks,
+                       .sizes = blocking.inner_blks,
+                       .dimensions = blocking.inner_idxs,
+                       .strides = blocking.strides,
+                       .padded = desc->padded_dims,
+                       .offset = desc->offset0},
+                      w);
 }
 
 dnnl_primitive_desc* create_activation(dnnl_engine* engine, Activation activation, std::int64_t count) {

@@ -3,6 +3,7 @@
 #include <dnnl.hpp>
 
 #include "kernels/onednn/api.h"
+#include "kernels/onednn/packing.h"
 
 static_assert(DNNL_VERSION_MAJOR == 3, "this file is for oneDNN 3.x");
 
@@ -51,6 +52,34 @@ dnnl_primitive_desc* create_matmul(dnnl_engine* engine, const MatrixDesc& x, con
     const dnnl::engine borrowed(engine, true);
     return released(
         dnnl::matmul::primitive_desc(borrowed, desc_of(x), desc_of(w), desc_of(y), dnnl::primitive_attr(), true));
+}
+
+Packing weight_packing(const dnnl_primitive_desc* product, const MatrixDesc& w) {
+    const const_dnnl_memory_desc_t handle = dnnl_primitive_desc_query_md(product, dnnl_query_weights_md, 0);
+    dnnl_memory_desc_t copy = nullptr;
+    if (handle == nullptr || dnnl_memory_desc_clone(&copy, handle) != dnnl_success) {
+        return Packing::other;
+    }
+    const dnnl::memory::desc desc(copy);
+    if (desc.get_ndims() != 2 || desc.get_format_kind() != dnnl::memory::format_kind::blocked) {
+        return Packing::other;
+    }
+    const auto sizes = desc.get_inner_blks();
+    const auto dimensions = desc.get_inner_idxs();
+    const auto strides = desc.get_strides();
+    const auto padded = desc.get_padded_dims();
+    // Compensations are stored behind the elements and cannot be asked for: the size shows them.
+    const auto bytes = static_cast<std::int64_t>(desc.get_size());
+    if (bytes != padded[0] * padded[1] * tensor::size_of(w.dtype)) {
+        return Packing::other;
+    }
+    return packing_of({.inner_count = desc.get_inner_nblks(),
+                       .sizes = sizes.data(),
+                       .dimensions = dimensions.data(),
+                       .strides = strides.data(),
+                       .padded = padded.data(),
+                       .offset = desc.get_submemory_offset()},
+                      w);
 }
 
 dnnl_primitive_desc* create_activation(dnnl_engine* engine, Activation activation, std::int64_t count) {

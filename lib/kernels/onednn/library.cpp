@@ -32,21 +32,11 @@ void* mutable_data(const std::byte* data) {
     return const_cast<std::byte*>(data);
 }
 
-/// A weight as it was packed.
-class Packed final : public PackedWeight {
-public:
-    explicit Packed(dnnl::memory memory) : memory_(std::move(memory)) {}
-    std::int64_t bytes() const override { return static_cast<std::int64_t>(memory_.get_desc().get_size()); }
-    const dnnl::memory& memory() const { return memory_; }
-
-private:
-    dnnl::memory memory_;
-};
-
 /// A product of one shape, with the descriptions of its three matrices.
 struct Product {
     dnnl::matmul::primitive_desc desc;
     dnnl::matmul primitive;
+    Packing packing = Packing::other;  ///< of the weight
 };
 
 struct ProductKey {
@@ -56,6 +46,11 @@ struct ProductKey {
     Layout layout = Layout::library;
     friend auto operator<=>(const ProductKey&, const ProductKey&) = default;
 };
+
+/// The product whose layout all weights of a size have.
+ProductKey packing_key(WeightSize size, DType dtype) {
+    return {{packing_rows, size.outputs, size.inputs}, dtype, dtype, Layout::library};
+}
 
 const char* isa_name() {
     switch (dnnl::get_effective_cpu_isa()) {
@@ -87,13 +82,15 @@ struct Library::State {
             return &found->second;
         }
         const auto& [m, n, k] = key.shape;
-        dnnl_primitive_desc* handle = create_matmul(engine.get(), {m, k, key.in, Layout::row_major},
-                                                    {k, n, key.in, key.layout}, {m, n, key.out, Layout::row_major});
+        const MatrixDesc weight{k, n, key.in, key.layout};
+        dnnl_primitive_desc* handle =
+            create_matmul(engine.get(), {m, k, key.in, Layout::row_major}, weight, {m, n, key.out, Layout::row_major});
         if (handle == nullptr) {
             return nullptr;
         }
+        const Packing packing = weight_packing(handle, weight);
         const dnnl::matmul::primitive_desc desc(handle);
-        return &products.emplace(key, Product{desc, dnnl::matmul(desc)}).first->second;
+        return &products.emplace(key, Product{desc, dnnl::matmul(desc), packing}).first->second;
     }
 
     const Product& required_product(const ProductKey& key) {
@@ -113,11 +110,9 @@ struct Library::State {
         stream.wait();
     }
 
-    dnnl::memory reordered(dnnl::memory from, const dnnl::memory::desc& wanted) {
-        dnnl::memory to(wanted, engine);
+    void reorder(dnnl::memory from, dnnl::memory to) {
         dnnl::reorder(from, to).execute(stream, from, to);
         stream.wait();
-        return to;
     }
 };
 
@@ -158,23 +153,38 @@ bool Library::multiplies(DType dtype) const {
 }
 
 std::unique_ptr<PackedWeight> Library::pack(const ConstView& w, WeightOrder order, WeightSize size) {
-    const MatmulShape shape{packing_rows, size.outputs, size.inputs};
-    const dnnl::memory::desc wanted =
-        state_->required_product({shape, w.dtype, w.dtype, Layout::library}).desc.weights_desc();
+    const Product& product = state_->required_product(packing_key(size, w.dtype));
+    if (product.packing == Packing::plain) {
+        return std::make_unique<PackedWeight>(natural_copy(w, order, size), Packing::plain);
+    }
+    const dnnl::memory::desc wanted = product.desc.weights_desc();
+    HugeBuffer data(static_cast<std::int64_t>(wanted.get_size()));
     const dnnl::memory::dims dims{size.inputs, size.outputs};
     const auto tag = order == WeightOrder::out_in ? dnnl::memory::format_tag::ba : dnnl::memory::format_tag::ab;
-    const dnnl::memory source({dims, type_of(w.dtype), tag}, state_->engine, mutable_data(w.data));
-    return std::make_unique<Packed>(state_->reordered(source, wanted));
+    state_->reorder({{dims, type_of(w.dtype), tag}, state_->engine, mutable_data(w.data)},
+                    {wanted, state_->engine, data.data()});
+    return std::make_unique<PackedWeight>(std::move(data), product.packing);
 }
 
 void Library::matmul(const ConstView& x, const PackedWeight& w, const MatmulShape& shape, const View& y) {
+    if (w.packing() == Packing::plain) {
+        matmul_plain(x, {w.data(), x.dtype, {shape.n, shape.k}}, WeightOrder::out_in, shape, y);
+        return;
+    }
     const ThreadsFor threads(shape);
-    const dnnl::memory& packed = dynamic_cast<const Packed&>(w).memory();
     const Product& product = state_->required_product({shape, x.dtype, y.dtype, Layout::library});
+    const dnnl::memory::desc packed =
+        state_->required_product(packing_key({shape.n, shape.k}, x.dtype)).desc.weights_desc();
     const dnnl::memory::desc wanted = product.desc.weights_desc();
+    const dnnl::memory weight(packed, state_->engine, mutable_data(w.data()));
+    if (packed == wanted) {
+        state_->run(product, x, weight, y);
+        return;
+    }
     // Correct but slow where a version chooses other layouts for other numbers of rows.
-    const dnnl::memory weight = packed.get_desc() == wanted ? packed : state_->reordered(packed, wanted);
-    state_->run(product, x, weight, y);
+    const dnnl::memory turned(wanted, state_->engine);
+    state_->reorder(weight, turned);
+    state_->run(product, x, turned, y);
 }
 
 void Library::matmul_plain(const ConstView& x, const ConstView& w, WeightOrder order, const MatmulShape& shape,

@@ -7,16 +7,25 @@
 #include <memory>
 #include <string>
 
+#include "kernels/huge_buffer.h"
 #include "kernels/kernels.h"
+#include "kernels/onednn/api.h"
 #include "kernels/reference/matmul.h"
 
 namespace shardplan::kernels::onednn {
 
-/// A weight in the layout that oneDNN prefers.
+/// A weight in the layout that oneDNN prefers; where it does not pack, the rows [N, K], which it reads as fast as the
+/// other order. One copy serves every number of rows.
 class PackedWeight {
 public:
-    virtual ~PackedWeight() = default;
-    virtual std::int64_t bytes() const = 0;
+    PackedWeight(HugeBuffer data, Packing packing) : data_(std::move(data)), packing_(packing) {}
+    std::int64_t bytes() const { return data_.bytes(); }
+    const std::byte* data() const { return data_.data(); }
+    Packing packing() const { return packing_; }
+
+private:
+    HugeBuffer data_;
+    Packing packing_;
 };
 
 class Library {

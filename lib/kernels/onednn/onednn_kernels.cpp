@@ -9,6 +9,8 @@
 #include "kernels/onednn/library.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
+#include "kernels/reference/small_product.h"
+#include "kernels/reference/strip_product.h"
 
 namespace shardplan::kernels {
 namespace {
@@ -16,21 +18,21 @@ namespace {
 using onednn::Library;
 using tensor::DType;
 
-/// Packed by oneDNN, or by the reference where oneDNN cannot multiply it (empty, or bf16 on an old machine).
+/// Packed by oneDNN, or into our strips where oneDNN cannot multiply it (empty, or bf16 on an old machine).
 class OnednnWeight final : public Weight {
 public:
     OnednnWeight(WeightSize size, DType dtype, std::unique_ptr<onednn::PackedWeight> packed)
         : Weight(size.inputs, size.outputs, dtype), packed_(std::move(packed)) {}
-    OnednnWeight(WeightSize size, DType dtype, std::unique_ptr<Weight> plain)
-        : Weight(size.inputs, size.outputs, dtype), plain_(std::move(plain)) {}
+    OnednnWeight(WeightSize size, DType dtype, HugeBuffer strips)
+        : Weight(size.inputs, size.outputs, dtype), strips_(std::move(strips)) {}
 
-    std::int64_t packed_bytes() const override { return packed_ ? packed_->bytes() : plain_->packed_bytes(); }
+    std::int64_t packed_bytes() const override { return packed_ ? packed_->bytes() : strips_.bytes(); }
     const onednn::PackedWeight* packed() const { return packed_.get(); }
-    const Weight& plain() const { return *plain_; }
+    const std::byte* strips() const { return strips_.data(); }
 
 private:
     std::unique_ptr<onednn::PackedWeight> packed_;
-    std::unique_ptr<Weight> plain_;
+    HugeBuffer strips_;
 };
 
 class OnednnKernels final : public ReferenceKernels {
@@ -45,7 +47,7 @@ public:
         if (w.count() > 0 && library_.multiplies(w.dtype)) {
             return std::make_unique<OnednnWeight>(size, w.dtype, library_.pack(w, order, size));
         }
-        return std::make_unique<OnednnWeight>(size, w.dtype, ReferenceKernels::prepare(w, order));
+        return std::make_unique<OnednnWeight>(size, w.dtype, pack_strips(w, order, size));
     }
 
     void matmul(ConstView x, const Weight& w, View y) const override {
@@ -53,13 +55,21 @@ public:
         if (weight == nullptr) {
             reject("matmul", "the weight was prepared by another set of kernels");
         }
+        const MatmulShape shape = check_matmul(x, w.outputs(), w.inputs(), w.dtype(), y);
         if (weight->packed() == nullptr) {
-            ReferenceKernels::matmul(x, weight->plain(), y);
+            multiply_strips(x, {weight->strips(), w.dtype()}, shape, y);
             return;
         }
-        const MatmulShape shape = check_matmul(x, w.outputs(), w.inputs(), w.dtype(), y);
-        if (shape.m > 0) {
-            library_.matmul(x, *weight->packed(), shape, y);
+        if (shape.m == 0) {
+            return;
+        }
+        const onednn::PackedWeight& packed = *weight->packed();
+        if (shape.m > small_rows || packed.packing() == onednn::Packing::other) {
+            library_.matmul(x, packed, shape, y);
+        } else if (packed.packing() == onednn::Packing::blocks) {
+            multiply_few_blocks(x, packed.data(), shape, y);
+        } else {
+            multiply_few(x, {packed.data(), x.dtype, {shape.n, shape.k}}, shape, y);
         }
     }
 

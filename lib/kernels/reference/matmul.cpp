@@ -9,6 +9,7 @@
 #include "kernels/checks.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
+#include "kernels/reference/small_product.h"
 #include "kernels/reference/threads.h"
 #include "kernels/reference/tiles.h"
 
@@ -17,18 +18,16 @@ namespace {
 
 using tensor::DType;
 
-using Buffer = std::unique_ptr<std::byte[]>;
-
 /// Holds [N, K], whatever the order of the source.
 class ReferenceWeight final : public Weight {
 public:
-    ReferenceWeight(WeightSize size, DType dtype, Buffer data)
+    ReferenceWeight(WeightSize size, DType dtype, HugeBuffer data)
         : Weight(size.inputs, size.outputs, dtype), data_(std::move(data)) {}
     std::int64_t packed_bytes() const override { return view().bytes(); }
-    ConstView view() const { return {data_.get(), dtype(), {outputs(), inputs()}}; }
+    ConstView view() const { return {data_.data(), dtype(), {outputs(), inputs()}}; }
 
 private:
-    Buffer data_;
+    HugeBuffer data_;
 };
 
 /// to[n, k] = from[k, n], in blocks that fit into the first cache.
@@ -49,22 +48,25 @@ void transpose(const T* from, T* to, WeightSize size) {
     }
 }
 
-Buffer natural_copy(const ConstView& w, WeightOrder order, WeightSize size) {
-    auto data = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(w.bytes()));
+}  // namespace
+
+HugeBuffer natural_copy(const ConstView& w, WeightOrder order, WeightSize size) {
+    HugeBuffer data(w.bytes());
     if (order == WeightOrder::out_in) {
-        std::copy_n(w.data, w.bytes(), data.get());
+        std::copy_n(w.data, w.bytes(), data.data());
     } else if (w.dtype == DType::f32) {
-        transpose(w.as<float>(), reinterpret_cast<float*>(data.get()), size);
+        transpose(w.as<float>(), reinterpret_cast<float*>(data.data()), size);
     } else {
-        transpose(w.as<std::uint16_t>(), reinterpret_cast<std::uint16_t*>(data.get()), size);
+        transpose(w.as<std::uint16_t>(), reinterpret_cast<std::uint16_t*>(data.data()), size);
     }
     return data;
 }
 
+namespace {
+
 // A tile of w (48 x 1024 floats) stays in the second cache while the rows of x pass by, 4 at a time from the first.
 constexpr std::int64_t tile_rows = 64;
 constexpr std::int64_t tile_cols = 48;
-constexpr std::int64_t tile_depth = 1024;
 
 template <typename T>
 void multiply_tile(const float* x, const T* w, const MatmulShape& shape, std::int64_t m0, std::int64_t n0,
@@ -96,13 +98,17 @@ void multiply(const float* x, const T* w, const MatmulShape& shape, const View& 
 }
 
 void multiply_natural(const ConstView& x, const ConstView& w, const MatmulShape& shape, const View& y) {
-    if (x.dtype == DType::f32) {
-        multiply(x.as<float>(), w.as<float>(), shape, y);
+    if (shape.m <= small_rows) {
+        multiply_few(x, w, shape, y);
         return;
     }
-    std::vector<float> wide(static_cast<std::size_t>(shape.m * shape.k));
-    load_floats(x, 0, shape.m * shape.k, wide.data());
-    multiply(wide.data(), w.as<std::uint16_t>(), shape, y);
+    std::vector<float> room;
+    const float* rows = as_floats(x, room);
+    if (w.dtype == DType::f32) {
+        multiply(rows, w.as<float>(), shape, y);
+    } else {
+        multiply(rows, w.as<std::uint16_t>(), shape, y);
+    }
 }
 
 }  // namespace
@@ -148,8 +154,8 @@ void ReferenceKernels::matmul_plain(ConstView x, ConstView w, WeightOrder order,
         multiply_natural(x, w, shape, y);
         return;
     }
-    const Buffer natural = natural_copy(w, order, size);
-    multiply_natural(x, {natural.get(), w.dtype, {size.outputs, size.inputs}}, shape, y);
+    const HugeBuffer natural = natural_copy(w, order, size);
+    multiply_natural(x, {natural.data(), w.dtype, {size.outputs, size.inputs}}, shape, y);
 }
 
 namespace {
@@ -203,14 +209,14 @@ void ReferenceKernels::grouped_matmul(ConstView x, ConstView w, WeightOrder orde
     const ConstView first{w.data, w.dtype, {w.shape[1], w.shape[2]}};
     const WeightSize size = check_weight("grouped_matmul", first, order);
     check_matmul(x, size.outputs, size.inputs, w.dtype, y);
-    std::vector<Buffer> copies;
+    std::vector<HugeBuffer> copies;
     std::vector<const std::byte*> data;
     for (std::int64_t g = 0; g < w.shape[0]; ++g) {
         const auto group = static_cast<std::size_t>(g);
         data.push_back(w.data + g * bytes);
         if (order == WeightOrder::in_out && first_rows[group] < first_rows[group + 1]) {
             copies.push_back(natural_copy({data.back(), w.dtype, first.shape}, order, size));
-            data.back() = copies.back().get();
+            data.back() = copies.back().data();
         }
     }
     const auto multiply_as = [&]<typename T>(const float* rows, T /*element*/) {

@@ -1,6 +1,7 @@
 // What both implementations of the product share: the checks of its arguments.
 #pragma once
 
+#include "kernels/huge_buffer.h"
 #include "kernels/kernels.h"
 
 namespace shardplan::kernels {
@@ -22,5 +23,8 @@ struct WeightSize {
     std::int64_t inputs = 0;
 };
 WeightSize check_weight(std::string_view kernel, const ConstView& w, WeightOrder order);
+
+/// w as [N, K], whatever the order of the source.
+HugeBuffer natural_copy(const ConstView& w, WeightOrder order, WeightSize size);
 
 }  // namespace shardplan::kernels

@@ -2,57 +2,11 @@
 
 #include <cstring>
 
-// The bodies are always_inline templates, instantiated inside of functions that carry a target attribute: that is how
-// one source serves several instruction sets. Vectors are passed by reference only, because passing them by value would
-// depend on the target's calling convention.
-#define SHARDPLAN_INLINE inline __attribute__((always_inline))
+#include "kernels/reference/blocks.h"
+#include "kernels/reference/lanes.h"
 
 namespace shardplan::kernels {
 namespace {
-
-template <int lanes>
-struct Lane {
-    typedef float Float __attribute__((vector_size(lanes * 4)));
-    typedef std::int32_t Int __attribute__((vector_size(lanes * 4)));
-    typedef std::uint32_t Word __attribute__((vector_size(lanes * 4)));
-    typedef std::uint16_t Half __attribute__((vector_size(lanes * 2)));
-};
-
-template <int lanes>
-SHARDPLAN_INLINE void load(typename Lane<lanes>::Float& to, const float* from) {
-    std::memcpy(&to, from, sizeof(to));
-}
-
-template <int lanes>
-SHARDPLAN_INLINE void load(typename Lane<lanes>::Float& to, const std::uint16_t* from) {
-    typename Lane<lanes>::Half half;
-    std::memcpy(&half, from, sizeof(half));
-    const auto word = __builtin_convertvector(half, typename Lane<lanes>::Word) << 16;
-    std::memcpy(&to, &word, sizeof(to));
-}
-
-SHARDPLAN_INLINE float to_float(float value) {
-    return value;
-}
-
-SHARDPLAN_INLINE float to_float(std::uint16_t bits) {
-    const std::uint32_t word = static_cast<std::uint32_t>(bits) << 16;
-    float value = 0.0F;
-    std::memcpy(&value, &word, sizeof(value));
-    return value;
-}
-
-template <int lanes>
-SHARDPLAN_INLINE float sum_lanes(const typename Lane<lanes>::Float& vector) {
-    float part[lanes];
-    std::memcpy(part, &vector, sizeof(part));
-    for (int width = lanes / 2; width > 0; width /= 2) {
-        for (int i = 0; i < width; ++i) {
-            part[i] += part[i + width];
-        }
-    }
-    return part[0];
-}
 
 template <int lanes, int rows, int cols, typename T>
 SHARDPLAN_INLINE void dot_block(Matrix<const float> x, Matrix<const T> w, Matrix<float> out, std::int64_t depth) {
@@ -86,14 +40,11 @@ SHARDPLAN_INLINE void dot_block(Matrix<const float> x, Matrix<const T> w, Matrix
     }
 }
 
-template <typename T>
-SHARDPLAN_INLINE Matrix<T> at(Matrix<T> m, std::int64_t row, std::int64_t col) {
-    return {m.data + row * m.stride + col, m.stride};
-}
-
 template <int lanes, int rows, typename T>
 SHARDPLAN_INLINE void dot_rows(Matrix<const float> x, Matrix<const T> w, Matrix<float> out, const TileShape& shape) {
-    constexpr int cols = 3;  // 4 x 3 sums, 3 of w and 1 of x fill the 16 registers of AVX2
+    // 4 x 3 sums, 3 of w and 1 of x fill the 16 registers of AVX2. Few rows read 4 columns at once: one stream of
+    // memory alone does not use what there is.
+    constexpr int cols = rows >= 3 ? 3 : 4;
     std::int64_t j = 0;
     for (; j + cols <= shape.cols; j += cols) {
         dot_block<lanes, rows, cols, T>(x, at(w, j, 0), at(out, 0, j), shape.depth);
@@ -109,92 +60,101 @@ SHARDPLAN_INLINE void dot_body(Matrix<const float> x, Matrix<const T> w, Matrix<
     for (; i + 4 <= shape.rows; i += 4) {
         dot_rows<lanes, 4, T>(at(x, i, 0), w, at(out, i, 0), shape);
     }
-    for (; i < shape.rows; ++i) {
-        dot_rows<lanes, 1, T>(at(x, i, 0), w, at(out, i, 0), shape);
+    switch (shape.rows - i) {
+        case 3: return dot_rows<lanes, 3, T>(at(x, i, 0), w, at(out, i, 0), shape);
+        case 2: return dot_rows<lanes, 2, T>(at(x, i, 0), w, at(out, i, 0), shape);
+        case 1: return dot_rows<lanes, 1, T>(at(x, i, 0), w, at(out, i, 0), shape);
+        default: return;
     }
 }
 
-template <int lanes, int rows>
-SHARDPLAN_INLINE void weighted_rows(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,
-                                    const TileShape& shape) {
+/// Columns [j, j + vectors * lanes), `rows` rows.
+template <int lanes, int rows, int vectors, typename T>
+SHARDPLAN_INLINE void weighted_part(Matrix<const float> p, Matrix<const T> v, Matrix<float> out, std::int64_t depth) {
     using Float = typename Lane<lanes>::Float;
-    constexpr int vectors = 2;
+    Float sum[rows][vectors];
+    for (int i = 0; i < rows; ++i) {
+        for (int c = 0; c < vectors; ++c) {
+            load<lanes>(sum[i][c], out.data + i * out.stride + c * lanes);
+        }
+    }
+    for (std::int64_t k = 0; k < depth; ++k) {
+        Float b[vectors];
+#pragma GCC unroll 8
+        for (int c = 0; c < vectors; ++c) {
+            load<lanes>(b[c], v.data + k * v.stride + c * lanes);
+        }
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 8
+            for (int c = 0; c < vectors; ++c) {
+                sum[i][c] += p.data[i * p.stride + k] * b[c];
+            }
+        }
+    }
+    for (int i = 0; i < rows; ++i) {
+        for (int c = 0; c < vectors; ++c) {
+            std::memcpy(out.data + i * out.stride + c * lanes, &sum[i][c], sizeof(Float));
+        }
+    }
+}
+
+template <int lanes, int rows, typename T>
+SHARDPLAN_INLINE void weighted_rows(Matrix<const float> p, Matrix<const T> v, Matrix<float> out,
+                                    const TileShape& shape) {
+    constexpr int vectors = rows == 1 ? 8 : 2;
     std::int64_t j = 0;
     for (; j + vectors * lanes <= shape.cols; j += vectors * lanes) {
-        Float sum[rows][vectors];
-        for (int i = 0; i < rows; ++i) {
-            for (int c = 0; c < vectors; ++c) {
-                load<lanes>(sum[i][c], out.data + i * out.stride + j + c * lanes);
-            }
-        }
-        for (std::int64_t k = 0; k < shape.depth; ++k) {
-            Float b[vectors];
-#pragma GCC unroll 4
-            for (int c = 0; c < vectors; ++c) {
-                load<lanes>(b[c], v.data + k * v.stride + j + c * lanes);
-            }
-#pragma GCC unroll 4
-            for (int i = 0; i < rows; ++i) {
-#pragma GCC unroll 4
-                for (int c = 0; c < vectors; ++c) {
-                    sum[i][c] += p.data[i * p.stride + k] * b[c];
-                }
-            }
-        }
-        for (int i = 0; i < rows; ++i) {
-            for (int c = 0; c < vectors; ++c) {
-                std::memcpy(out.data + i * out.stride + j + c * lanes, &sum[i][c], sizeof(Float));
-            }
-        }
+        weighted_part<lanes, rows, vectors, T>(p, at(v, 0, j), at(out, 0, j), shape.depth);
+    }
+    for (; j + lanes <= shape.cols; j += lanes) {
+        weighted_part<lanes, rows, 1, T>(p, at(v, 0, j), at(out, 0, j), shape.depth);
     }
     for (; j < shape.cols; ++j) {
         for (int i = 0; i < rows; ++i) {
             float sum = out.data[i * out.stride + j];
             for (std::int64_t k = 0; k < shape.depth; ++k) {
-                sum += p.data[i * p.stride + k] * v.data[k * v.stride + j];
+                sum += p.data[i * p.stride + k] * to_float(v.data[k * v.stride + j]);
             }
             out.data[i * out.stride + j] = sum;
         }
     }
 }
 
-template <int lanes>
-SHARDPLAN_INLINE void weighted_body(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,
+template <int lanes, typename T>
+SHARDPLAN_INLINE void weighted_body(Matrix<const float> p, Matrix<const T> v, Matrix<float> out,
                                     const TileShape& shape) {
     std::int64_t i = 0;
     for (; i + 4 <= shape.rows; i += 4) {
-        weighted_rows<lanes, 4>(at(p, i, 0), v, at(out, i, 0), shape);
+        weighted_rows<lanes, 4, T>(at(p, i, 0), v, at(out, i, 0), shape);
     }
     for (; i < shape.rows; ++i) {
-        weighted_rows<lanes, 1>(at(p, i, 0), v, at(out, i, 0), shape);
+        weighted_rows<lanes, 1, T>(at(p, i, 0), v, at(out, i, 0), shape);
     }
 }
 
-/// exp(x) for x <= 0: 2^n exp(r) with |r| <= ln(2) / 2, and the Taylor polynomial of degree 7 (remainder below 1e-8).
 template <int lanes>
-SHARDPLAN_INLINE void exp_vector(typename Lane<lanes>::Float& x) {
+SHARDPLAN_INLINE float scale_max_body(float* values, std::int64_t count, float scale, float max) {
     using Float = typename Lane<lanes>::Float;
-    using Int = typename Lane<lanes>::Int;
-    const Float lowest = Float{} - 86.0F;
-    const Int tiny = x < lowest;
-    const Float clamped = tiny ? lowest : x;
-    // Adding and subtracting 1.5 * 2^23 rounds to an integer.
-    const Float shifter = Float{} + 12582912.0F;
-    const Float shifted = clamped * 1.44269504088896341F + shifter;
-    const Float n = shifted - shifter;
-    const Float r = (clamped - n * 0.693359375F) + n * 2.12194440e-4F;
-    Float sum = Float{} + 1.0F / 5040;
-    sum = sum * r + 1.0F / 720;
-    sum = sum * r + 1.0F / 120;
-    sum = sum * r + 1.0F / 24;
-    sum = sum * r + 1.0F / 6;
-    sum = sum * r + 0.5F;
-    sum = sum * r + 1.0F;
-    sum = sum * r + 1.0F;
-    const Int power = (__builtin_convertvector(n, Int) + 127) << 23;
-    Float scale;
-    std::memcpy(&scale, &power, sizeof(scale));
-    x = tiny ? Float{} : sum * scale;
+    Float most = Float{} + max;
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+        Float x;
+        load<lanes>(x, values + i);
+        x *= scale;
+        most = most < x ? x : most;
+        std::memcpy(values + i, &x, sizeof(x));
+    }
+    float part[lanes];
+    std::memcpy(part, &most, sizeof(part));
+    for (const float value : part) {
+        max = max < value ? value : max;
+    }
+    for (; i < count; ++i) {
+        values[i] *= scale;
+        max = max < values[i] ? values[i] : max;
+    }
+    return max;
 }
 
 template <int lanes>
@@ -225,29 +185,114 @@ SHARDPLAN_INLINE float exp_sum_body(float* values, std::int64_t count, float shi
     return sum;
 }
 
-#define SHARDPLAN_TILE_FUNCTIONS(suffix, lanes, attribute)                                                      \
-    attribute void dot_f32_##suffix(Matrix<const float> x, Matrix<const float> w, Matrix<float> out,            \
-                                    const TileShape& shape) {                                                   \
-        dot_body<lanes, float>(x, w, out, shape);                                                               \
-    }                                                                                                           \
-    attribute void dot_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint16_t> w, Matrix<float> out,   \
-                                     const TileShape& shape) {                                                  \
-        dot_body<lanes, std::uint16_t>(x, w, out, shape);                                                       \
-    }                                                                                                           \
-    attribute void weighted_##suffix(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,           \
-                                     const TileShape& shape) {                                                  \
-        weighted_body<lanes>(p, v, out, shape);                                                                 \
-    }                                                                                                           \
-    attribute float exp_sum_##suffix(float* values, std::int64_t count, float shift) {                          \
-        return exp_sum_body<lanes>(values, count, shift);                                                       \
-    }                                                                                                           \
-    constexpr TileFunctions functions_##suffix{#suffix, dot_f32_##suffix, dot_bf16_##suffix, weighted_##suffix, \
-                                               exp_sum_##suffix};
+template <int lanes>
+SHARDPLAN_INLINE float sum_body(const float* values, std::int64_t count) {
+    using Float = typename Lane<lanes>::Float;
+    constexpr int vectors = 8;
+    Float sum[vectors] = {};
+    std::int64_t i = 0;
+    for (; i + vectors * lanes <= count; i += vectors * lanes) {
+#pragma GCC unroll 8
+        for (int c = 0; c < vectors; ++c) {
+            Float x;
+            load<lanes>(x, values + i + c * lanes);
+            sum[c] += x;
+        }
+    }
+    for (int c = 1; c < vectors; ++c) {
+        sum[0] += sum[c];
+    }
+    float total = sum_lanes<lanes>(sum[0]);
+    for (; i < count; ++i) {
+        total += values[i];
+    }
+    return total;
+}
+
+#define SHARDPLAN_TILE_FUNCTIONS(suffix, lanes, attribute)                                                         \
+    attribute void dot_f32_##suffix(Matrix<const float> x, Matrix<const float> w, Matrix<float> out,               \
+                                    const TileShape& shape) {                                                      \
+        dot_body<lanes, float>(x, w, out, shape);                                                                  \
+    }                                                                                                              \
+    attribute void dot_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint16_t> w, Matrix<float> out,      \
+                                     const TileShape& shape) {                                                     \
+        dot_body<lanes, std::uint16_t>(x, w, out, shape);                                                          \
+    }                                                                                                              \
+    attribute void dot_s8_##suffix(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out,          \
+                                   const TileShape& shape) {                                                       \
+        dot_body<lanes, std::int8_t>(x, w, out, shape);                                                            \
+    }                                                                                                              \
+    attribute void weighted_##suffix(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,              \
+                                     const TileShape& shape) {                                                     \
+        weighted_body<lanes, float>(p, v, out, shape);                                                             \
+    }                                                                                                              \
+    attribute void weighted_bf16_##suffix(Matrix<const float> p, Matrix<const std::uint16_t> v, Matrix<float> out, \
+                                          const TileShape& shape) {                                                \
+        weighted_body<lanes, std::uint16_t>(p, v, out, shape);                                                     \
+    }                                                                                                              \
+    attribute float scale_max_##suffix(float* values, std::int64_t count, float scale, float max) {                \
+        return scale_max_body<lanes>(values, count, scale, max);                                                   \
+    }                                                                                                              \
+    attribute float exp_sum_##suffix(float* values, std::int64_t count, float shift) {                             \
+        return exp_sum_body<lanes>(values, count, shift);                                                          \
+    }                                                                                                              \
+    attribute float sum_##suffix(const float* values, std::int64_t count) {                                        \
+        return sum_body<lanes>(values, count);                                                                     \
+    }                                                                                                              \
+    attribute void block_f32_##suffix(Matrix<const float> x, const float* block, Matrix<float> out,                \
+                                      const TileShape& shape) {                                                    \
+        block_body(x, Strips<PlainBlock<lanes, float>, 64>{block}, out, shape);                                    \
+    }                                                                                                              \
+    attribute void block_bf16_##suffix(Matrix<const float> x, const std::uint32_t* block, Matrix<float> out,       \
+                                       const TileShape& shape) {                                                   \
+        block_body(x, Strips<PairBlock<lanes>, 64>{block}, out, shape);                                            \
+    }                                                                                                              \
+    attribute void strips_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint32_t> w, Matrix<float> out,   \
+                                        const TileShape& shape) {                                                  \
+        block_body(x, Strips<PairBlock<lanes>, strip_columns>{w.data, w.stride}, out, shape);                      \
+    }                                                                                                              \
+    attribute void strips_s8_##suffix(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out,       \
+                                      const TileShape& shape) {                                                    \
+        block_body(x, Strips<PlainBlock<lanes, std::int8_t>, strip_columns>{w.data, w.stride}, out, shape);        \
+    }                                                                                                              \
+    attribute void unpack_bf16_##suffix(Matrix<const std::uint32_t> w, std::int64_t first, std::int64_t steps,     \
+                                        float* to) {                                                               \
+        unpack_body(Strips<PairBlock<lanes>, strip_columns>{w.data, w.stride}, first, steps, to);                  \
+    }                                                                                                              \
+    attribute void unpack_s8_##suffix(Matrix<const std::int8_t> w, std::int64_t first, std::int64_t steps,         \
+                                      float* to) {                                                                 \
+        unpack_body(Strips<PlainBlock<lanes, std::int8_t>, strip_columns>{w.data, w.stride}, first, steps, to);    \
+    }                                                                                                              \
+    constexpr TileFunctions functions_##suffix{                                                                    \
+        .name = #suffix,                                                                                           \
+        .dot_f32 = dot_f32_##suffix,                                                                               \
+        .dot_bf16 = dot_bf16_##suffix,                                                                             \
+        .dot_s8 = dot_s8_##suffix,                                                                                 \
+        .weighted_sum = weighted_##suffix,                                                                         \
+        .weighted_bf16 = weighted_bf16_##suffix,                                                                   \
+        .scale_max = scale_max_##suffix,                                                                           \
+        .exp_sum = exp_sum_##suffix,                                                                               \
+        .sum = sum_##suffix,                                                                                       \
+        .block_f32 = block_f32_##suffix,                                                                           \
+        .block_bf16 = block_bf16_##suffix,                                                                         \
+        .strips_bf16 = strips_bf16_##suffix,                                                                       \
+        .strips_s8 = strips_s8_##suffix,                                                                           \
+        .unpack_bf16 = unpack_bf16_##suffix,                                                                       \
+        .unpack_s8 = unpack_s8_##suffix,                                                                           \
+        .block_pairs = nullptr,                                                                                    \
+    };
 
 SHARDPLAN_TILE_FUNCTIONS(baseline, 4, )
 #if defined(__x86_64__)
 SHARDPLAN_TILE_FUNCTIONS(avx2, 8, __attribute__((target("avx2,fma"))))
 SHARDPLAN_TILE_FUNCTIONS(avx512, 16, __attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma"))))
+
+__attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma"))) void block_pairs_avx512(Matrix<const std::uint32_t> x,
+                                                                                      const std::uint32_t* block,
+                                                                                      Matrix<float> out,
+                                                                                      const TileShape& shape) {
+    block_body(x, Strips<DotBlock, 64>{block}, out, shape);
+}
 #endif
 
 std::vector<TileFunctions> find_available() {
@@ -255,6 +300,9 @@ std::vector<TileFunctions> find_available() {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
         found.push_back(functions_avx512);
+        if (__builtin_cpu_supports("avx512bf16")) {
+            found.back().block_pairs = block_pairs_avx512;
+        }
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         found.push_back(functions_avx2);

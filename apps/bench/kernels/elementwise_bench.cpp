@@ -1,0 +1,7 @@
+#include "workload.h"
+
+namespace shardplan::bench {
+
+void register_elementwise() {}
+
+}  // namespace shardplan::bench

@@ -1,0 +1,37 @@
+// Products with weights packed into our own blocks (tiles.h): for bf16 where oneDNN cannot multiply it, and for int8.
+// One copy serves any number of rows. A row's result depends neither on the number of rows nor on how the columns are
+// cut.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernels/huge_buffer.h"
+#include "kernels/reference/matmul.h"
+
+namespace shardplan::kernels {
+
+/// Pairs of bf16, or i8 with a factor for each column; f32 only without elements.
+struct StripWeight {
+    const std::byte* data = nullptr;
+    tensor::DType dtype = tensor::DType::bf16;
+    std::span<const float> scales = {};  ///< [N] for i8
+};
+
+/// Bytes of the elements, padded with zeros to whole blocks of columns and to pairs of k.
+std::int64_t strip_bytes(WeightSize size, tensor::DType dtype);
+
+/// w is bf16.
+HugeBuffer pack_strips(const ConstView& w, WeightOrder order, WeightSize size);
+
+/// Rounds each column of w (f32 or bf16) to multiples of its scale, the largest magnitude in it / 127, and packs that.
+struct QuantisedStrips {
+    HugeBuffer data;
+    std::vector<float> scales;
+};
+QuantisedStrips pack_quantised(const ConstView& w, WeightOrder order, WeightSize size);
+
+/// y = x W^T; x is f32 or bf16.
+void multiply_strips(const ConstView& x, const StripWeight& w, const MatmulShape& shape, const View& y);
+
+}  // namespace shardplan::kernels
