@@ -48,17 +48,6 @@ mesh::AxisList stage_axis(const plan::Plan& plan) {
     return axis;
 }
 
-/// The ids of `ranges` of the batch, row by row; the second range is of slots.
-void copy_ids(const TokenBatch& ids, const plan::TokenOrder& order, const std::vector<base::Interval>& ranges,
-              const tensor::View& to) {
-    std::int32_t* out = to.as<std::int32_t>();
-    for (std::int64_t b = ranges[0].begin; b < ranges[0].end; ++b) {
-        for (std::int64_t t = ranges[1].begin; t < ranges[1].end; ++t) {
-            *out++ = ids.at(b, order.position(t));
-        }
-    }
-}
-
 }  // namespace
 
 Executor::Executor(const plan::Plan& plan, comm::Groups& groups, const kernels::Kernels& kernels,

@@ -31,6 +31,16 @@ TokenBatch TokenBatch::widened(std::int64_t new_length) const {
     return result;
 }
 
+void copy_ids(const TokenBatch& ids, const plan::TokenOrder& order, const std::vector<base::Interval>& ranges,
+              const tensor::View& to) {
+    std::int32_t* out = to.as<std::int32_t>();
+    for (std::int64_t b = ranges[0].begin; b < ranges[0].end; ++b) {
+        for (std::int64_t t = ranges[1].begin; t < ranges[1].end; ++t) {
+            *out++ = ids.at(b, order.position(t));
+        }
+    }
+}
+
 TokenBatch seeded_tokens(std::uint64_t seed, std::int64_t batch, std::int64_t length, std::int64_t vocab) {
     TokenBatch tokens{batch, length, {}};
     tokens.ids.reserve(static_cast<std::size_t>(base::checked_mul(batch, length)));

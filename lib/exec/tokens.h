@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/interval.h"
+#include "plan/plan.h"
+#include "tensor/view.h"
 
 namespace shardplan::exec {
 
@@ -23,6 +25,11 @@ struct TokenBatch {
     /// Every sequence with id 0 behind it up to `new_length`. @pre new_length >= length
     TokenBatch widened(std::int64_t new_length) const;
 };
+
+/// The ids of ranges[0] of the batch and ranges[1] of the slots that `order` fills, row by row. @pre `to` is i32 of this
+/// size
+void copy_ids(const TokenBatch& ids, const plan::TokenOrder& order, const std::vector<base::Interval>& ranges,
+              const tensor::View& to);
 
 /// Ids in [0, vocab) that depend on seed, sequence and position only: a longer batch begins with the shorter one.
 TokenBatch seeded_tokens(std::uint64_t seed, std::int64_t batch, std::int64_t length, std::int64_t vocab);

@@ -33,7 +33,8 @@ TEST_CASE("the JSON of a plan has every promised field") {
     CHECK(doc["provider"]["reasons"].size() == 2);
     CHECK(doc["totals"]["parameters"] == 22528);
     CHECK(doc["totals"]["parameter_bytes"] == 45056);
-    CHECK(doc["memory"]["per_device"] == json::parse(R"json({"parameters":10240,"cache":2048,"activations":2560,
+    CHECK(doc["memory"]["per_device"] ==
+          json::parse(R"json({"parameters":10240,"cache":2048,"arena":3584,"activations":2560,
                                                          "communication":1024,"total":15872})json"));
     CHECK(doc["notes"].size() == 1);
     CHECK(doc["activations"][0]["axes"] == json::parse(R"json([["dp"],[],["tp"]])json"));

@@ -21,10 +21,17 @@ RunSummary good_run() {
     run.kernels = "onednn";
     run.plan_hash = "0123456789abcdef";
     run.ranks = 8;
+    run.oversubscribed = true;
+    for (int rank = 0; rank < 8; ++rank) {
+        run.binding.push_back({rank < 7 ? "node1" : "node2", rank < 4 ? "0" : "1-3", 1});
+    }
     run.verify = VerifyResult{true, 1.5e-6, 2e-5, 3e-7, "rms_rel <= 1.0e-05", {0, 3, 17}, 0.5, 0.5000015, 2048, 0};
     run.collectives = {{"all-gather", {4, 4}, {24576, 24576}}, {"reduce-scatter", {4, 4}, {24576, 24576}}};
     run.memory = {{"parameters", {10240, 10240}}, {"activations", {2560, 2560}}};
     run.kernel_scratch_bytes = 4096;
+    run.planned_bytes = 400 << 20;
+    run.resident_bytes = 420 << 20;
+    run.outside_seconds = 0.0001;
     run.times = {{"matmul", 9, 0.003}, {"all-gather", 4, 0.001}};
     run.step_seconds = 0.004;
     run.mean_step_seconds = 0.0045;
@@ -121,6 +128,11 @@ TEST_CASE("a run as JSON") {
     CHECK(doc["time"]["mean_step_seconds"] == 0.0045);
     CHECK(doc["time"]["flops_per_second"].get<double>() == doctest::Approx(5e11));
     CHECK(doc["time"]["bytes_per_second"].get<double>() == doctest::Approx(1e10));
+    CHECK(doc["time"]["outside_seconds"] == 0.0001);
+    CHECK(doc["oversubscribed"] == true);
+    CHECK(doc["binding"][7] == nlohmann::json::parse(R"({"host":"node2","cores":"1-3","threads":1})"));
+    CHECK(doc["peak_resident_bytes"] == 420 << 20);
+    CHECK(doc["planned_bytes"] == 400 << 20);
     run.verify.reset();
     CHECK(json_of(run)["verify"].is_null());
 }

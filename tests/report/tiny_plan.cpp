@@ -167,7 +167,7 @@ Plan tiny_plan() {
     plan.sequence = {{0, -1}, {1, 0}, {1, 1}, {1, 2}, {1, 3}};
     plan.collectives = {{CollectiveKind::all_gather, {"tp"}, 4, 1024, 3072, 24576},
                         {CollectiveKind::reduce_scatter, {"tp"}, 4, 4096, 3072, 24576}};
-    plan.memory = {10240, 2048, 2560, 1024};
+    plan.memory = {10240, 2048, 3584, 2560, 1024};
     plan.stages = {{0, static_cast<int>(plan.sequence.size()), 0, 2, plan.memory, 1.5e6, 0}};
     plan.totals = {22528, 45056, 1.5e6, 0.25};
     plan.notes = {"axis 'sp' is not in the mesh: counted as 1"};
