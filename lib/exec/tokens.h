@@ -26,8 +26,8 @@ struct TokenBatch {
     TokenBatch widened(std::int64_t new_length) const;
 };
 
-/// The ids of ranges[0] of the batch and ranges[1] of the slots that `order` fills, row by row. @pre `to` is i32 of this
-/// size
+/// The ids of ranges[0] of the batch and ranges[1] of the slots that `order` fills, row by row. @pre `to` is i32 of
+/// this size
 void copy_ids(const TokenBatch& ids, const plan::TokenOrder& order, const std::vector<base::Interval>& ranges,
               const tensor::View& to);
 
