@@ -92,6 +92,9 @@ report::RunSummary summarise(const plan::Plan& plan, const exec::RunReport& run,
     if (run.ranks * threads > sysconf(_SC_NPROCESSORS_ONLN)) {
         summary.notes.push_back("more ranks and threads than cores of this host: times are not comparable");
     }
+    if (!run.transport.empty()) {
+        summary.notes.push_back(run.transport);
+    }
     return summary;
 }
 
