@@ -144,6 +144,9 @@ report::RunSummary summarise(const plan::Plan& plan, const exec::RunReport& run,
     if (run.oversubscribed) {
         summary.notes.push_back("more ranks and threads than cores: times are not comparable");
     }
+    if (!run.transport.empty()) {
+        summary.notes.push_back(run.transport);
+    }
     return summary;
 }
 

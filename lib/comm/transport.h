@@ -25,6 +25,10 @@ struct WindowReport {
     std::string refused;  ///< why there is no window
 };
 
+/// One line for a report of a run, "" when no group was asked for a window: how much shared memory this rank adds, how
+/// far the cores are apart, or why there is none.
+std::string describe(std::span<const WindowReport> windows);
+
 class Transport {
 public:
     Transport() = default;

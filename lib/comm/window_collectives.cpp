@@ -21,7 +21,9 @@ namespace {
 constexpr std::int64_t line = 64;
 
 void copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    if (bytes > 0) {  // the pointers of empty tensors may be null
+        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    }
 }
 
 /// The largest multiple of a line of which `count` fit a half.

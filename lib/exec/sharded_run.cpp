@@ -216,6 +216,7 @@ void ShardedRun::keep_generated(std::span<const std::int32_t> ids, RunReport& re
 }
 
 void ShardedRun::collect(RunReport& report) {
+    report.transport = comm::describe(groups_->windows());
     report.traffic = compare_traffic(world_, plan_, groups_->traffic(),
                                      base::checked_mul(report.executed_steps, plan_.graph.workload.micro_batches));
     report.memory = compare_memory(world_, plan_, allocator_);

@@ -51,6 +51,7 @@ struct RunReport {
     bool passed = false;                     ///< everything below is as it should be; the same on all ranks
     std::vector<diag::Diagnostic> problems;  ///< of checkpoint and tokens; then nothing was run
     std::string kernels;                     ///< Kernels::describe()
+    std::string transport;                   ///< how collectives travelled on this rank, comm::describe
     std::int64_t ranks = 1;
     std::int64_t executed_steps = 0;
     std::int64_t measured_steps = 0;  ///< the last ones
