@@ -29,13 +29,26 @@ SHARDPLAN_INLINE void dot_block(Matrix<const float> x, Matrix<const T> w, Matrix
             }
         }
     }
+    float total[rows][cols];
+#pragma GCC unroll 4
     for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 4
         for (int j = 0; j < cols; ++j) {
-            float total = sum_lanes<lanes>(sum[i][j]);
-            for (std::int64_t k = whole; k < depth; ++k) {
-                total += x.data[i * x.stride + k] * to_float(w.data[j * w.stride + k]);
+            total[i][j] = sum_lanes<lanes>(sum[i][j]);
+        }
+    }
+    for (std::int64_t k = whole; k < depth; ++k) {
+        for (int i = 0; i < rows; ++i) {
+            for (int j = 0; j < cols; ++j) {
+                total[i][j] += x.data[i * x.stride + k] * to_float(w.data[j * w.stride + k]);
             }
-            out.data[i * out.stride + j] += total;
+        }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 4
+        for (int j = 0; j < cols; ++j) {
+            out.data[i * out.stride + j] += total[i][j];
         }
     }
 }
@@ -73,7 +86,9 @@ template <int lanes, int rows, int vectors, typename T>
 SHARDPLAN_INLINE void weighted_part(Matrix<const float> p, Matrix<const T> v, Matrix<float> out, std::int64_t depth) {
     using Float = typename Lane<lanes>::Float;
     Float sum[rows][vectors];
+#pragma GCC unroll 8
     for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 16
         for (int c = 0; c < vectors; ++c) {
             load<lanes>(sum[i][c], out.data + i * out.stride + c * lanes);
         }
@@ -92,7 +107,9 @@ SHARDPLAN_INLINE void weighted_part(Matrix<const float> p, Matrix<const T> v, Ma
             }
         }
     }
+#pragma GCC unroll 8
     for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 16
         for (int c = 0; c < vectors; ++c) {
             std::memcpy(out.data + i * out.stride + c * lanes, &sum[i][c], sizeof(Float));
         }
