@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "kernels/reference/tiles.h"
+#include "tensor/dtype.h"
 
 #define SHARDPLAN_INLINE inline __attribute__((always_inline))
 
