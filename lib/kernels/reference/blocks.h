@@ -93,7 +93,9 @@ SHARDPLAN_INLINE void block_part(Matrix<const typename Kind::Factor> x, Strips<K
     using Float = typename Kind::Float;
     constexpr int lanes = sizeof(Float) / sizeof(float);
     Float sum[rows][vectors];
+#pragma GCC unroll 8
     for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 16
         for (int c = 0; c < vectors; ++c) {
             load<lanes>(sum[i][c], out.data + i * out.stride + c * lanes);
         }
@@ -115,7 +117,9 @@ SHARDPLAN_INLINE void block_part(Matrix<const typename Kind::Factor> x, Strips<K
             }
         }
     }
+#pragma GCC unroll 8
     for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 16
         for (int c = 0; c < vectors; ++c) {
             std::memcpy(out.data + i * out.stride + c * lanes, &sum[i][c], sizeof(Float));
         }

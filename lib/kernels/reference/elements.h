@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/reference/tiles.h"
 #include "tensor/view.h"
 
 namespace shardplan::kernels {
@@ -17,10 +18,7 @@ inline void load_floats(const tensor::ConstView& x, std::int64_t begin, std::int
         std::memcpy(out, x.as<float>() + begin, static_cast<std::size_t>(n) * sizeof(float));
         return;
     }
-    const std::uint16_t* source = x.as<std::uint16_t>() + begin;
-    for (std::int64_t i = 0; i < n; ++i) {
-        out[i] = tensor::float_from_bf16(source[i]);
-    }
+    tile_functions().widen(x.as<std::uint16_t>() + begin, n, out);
 }
 
 /// The opposite; bf16 is rounded to nearest even.
@@ -32,10 +30,7 @@ inline void store_floats(const float* values, std::int64_t n, const tensor::View
         std::memcpy(y.as<float>() + begin, values, static_cast<std::size_t>(n) * sizeof(float));
         return;
     }
-    std::uint16_t* target = y.as<std::uint16_t>() + begin;
-    for (std::int64_t i = 0; i < n; ++i) {
-        target[i] = tensor::bf16_from_float(values[i]);
-    }
+    tile_functions().narrow(values, n, y.as<std::uint16_t>() + begin);
 }
 
 }  // namespace shardplan::kernels

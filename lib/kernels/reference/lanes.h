@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "kernels/reference/tiles.h"
+#include "tensor/dtype.h"
 
 #define SHARDPLAN_INLINE inline __attribute__((always_inline))
 
@@ -71,16 +72,21 @@ SHARDPLAN_INLINE float to_float(std::int8_t value) {
     return static_cast<float>(value);
 }
 
+/// The upper half is added to the lower one until one lane is left.
 template <int lanes>
 SHARDPLAN_INLINE float sum_lanes(const typename Lane<lanes>::Float& vector) {
-    float part[lanes];
-    std::memcpy(part, &vector, sizeof(part));
-    for (int width = lanes / 2; width > 0; width /= 2) {
-        for (int i = 0; i < width; ++i) {
-            part[i] += part[i + width];
-        }
+    if constexpr (lanes > 4) {
+        using Half = typename Lane<lanes / 2>::Float;
+        Half low;
+        Half high;
+        std::memcpy(&low, &vector, sizeof(low));
+        std::memcpy(&high, reinterpret_cast<const char*>(&vector) + sizeof(low), sizeof(high));
+        return sum_lanes<lanes / 2>(low + high);
+    } else {
+        using Int = typename Lane<4>::Int;
+        const auto pairs = vector + __builtin_shuffle(vector, Int{2, 3, 0, 1});
+        return pairs[0] + pairs[1];
     }
-    return part[0];
 }
 
 template <typename T>

@@ -8,6 +8,7 @@
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
 #include "kernels/reference/threads.h"
+#include "kernels/reference/tiles.h"
 
 namespace shardplan::kernels {
 namespace {
@@ -20,27 +21,9 @@ struct Sums {
 };
 
 Sums sums_of(const float* row, std::int64_t n) {
-    constexpr int lanes = 8;  // independent partial sums, so that the compiler may use vectors
-    double sum[lanes] = {};
-    double squares[lanes] = {};
-    const std::int64_t whole = n - n % lanes;
-    for (std::int64_t i = 0; i < whole; i += lanes) {
-        for (int j = 0; j < lanes; ++j) {
-            const double value = row[i + j];
-            sum[j] += value;
-            squares[j] += value * value;
-        }
-    }
-    Sums total;
-    for (int j = 0; j < lanes; ++j) {
-        total.sum += sum[j];
-        total.squares += squares[j];
-    }
-    for (std::int64_t i = whole; i < n; ++i) {
-        total.sum += row[i];
-        total.squares += static_cast<double>(row[i]) * row[i];
-    }
-    return total;
+    Sums sums;
+    tile_functions().norm_sums(row, n, sums.sum, sums.squares);
+    return sums;
 }
 
 struct Affine {
@@ -75,21 +58,8 @@ void normalise(float* row, std::int64_t n, const Sums& sums, std::int64_t size, 
     const double variance = std::max(0.0, sums.squares / count - mean * mean);
     const auto shift = static_cast<float>(mean);
     const auto factor = static_cast<float>(1.0 / std::sqrt(variance + params.eps));
-    for (std::int64_t i = 0; i < n; ++i) {
-        row[i] = (row[i] - shift) * factor;
-    }
-    if (!affine.weight.empty()) {
-        const float* weight = affine.weight.data();
-        for (std::int64_t i = 0; i < n; ++i) {
-            row[i] *= weight[i];
-        }
-    }
-    if (!affine.bias.empty()) {
-        const float* bias = affine.bias.data();
-        for (std::int64_t i = 0; i < n; ++i) {
-            row[i] += bias[i];
-        }
-    }
+    tile_functions().normalise(row, n, shift, factor, affine.weight.empty() ? nullptr : affine.weight.data(),
+                               affine.bias.empty() ? nullptr : affine.bias.data());
 }
 
 void check_rows(const ConstView& x, const View& y) {
