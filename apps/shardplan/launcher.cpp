@@ -1,10 +1,13 @@
 #include "launcher.h"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -50,6 +53,64 @@ void add_placement(std::vector<std::string>& words, std::int64_t ranks, std::int
                                "hwthread:if-supported"});
 }
 
+volatile std::sig_atomic_t stopped_by = 0;
+volatile std::sig_atomic_t mpirun_process = 0;
+
+/// A terminal tells mpirun itself; what another process sends to this one only is handed on.
+void stop_mpirun(int signal, siginfo_t* info, void* /*context*/) {
+    stopped_by = signal;
+    if (info->si_code <= 0 && mpirun_process > 0) {
+        kill(mpirun_process, signal);
+    }
+}
+
+void hand_on_signals() {
+    struct sigaction action {};
+    action.sa_sigaction = stop_mpirun;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        sigaction(signal, &action, nullptr);
+    }
+}
+
+/// What mpirun ends with is what the ranks end with, but for signals.
+ExitCode exit_code_of(int status) {
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (stopped_by != 0 || code == value_of(ExitCode::interrupted)) {
+        return ExitCode::interrupted;
+    }
+    return code < 128 ? static_cast<ExitCode>(code) : ExitCode::internal;
+}
+
+ExitCode run_and_wait(const std::vector<char*>& words) {
+    const pid_t self = getpid();
+    hand_on_signals();
+    const pid_t child = fork();
+    if (child < 0) {
+        throw UsageError(fmt::format("cannot start mpirun: {}", std::strerror(errno)));
+    }
+    if (child == 0) {
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+            std::signal(signal, SIG_DFL);
+        }
+        prctl(PR_SET_PDEATHSIG, SIGTERM);  // no ranks are left behind when this process is killed
+        if (getppid() == self) {
+            execvp(words.front(), words.data());
+            fmt::print(stderr, "shardplan: cannot start mpirun: {}\n", std::strerror(errno));
+        }
+        _exit(value_of(ExitCode::failure));
+    }
+    mpirun_process = child;
+    if (stopped_by != 0) {  // before there was anyone to tell
+        kill(child, stopped_by);
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return exit_code_of(status);
+}
+
 }  // namespace
 
 std::string mpirun_line(const Arguments& arguments, std::int64_t ranks) {
@@ -81,8 +142,7 @@ ExitCode launch_mpirun(const Arguments& arguments, std::int64_t ranks, int argc,
         pointers.push_back(word.data());
     }
     pointers.push_back(nullptr);
-    execvp(pointers.front(), pointers.data());
-    throw UsageError(fmt::format("cannot start mpirun: {}", std::strerror(errno)));
+    return run_and_wait(pointers);
 }
 
 }  // namespace shardplan::app

@@ -153,9 +153,7 @@ FloatTensor ShardedRun::decode(TokenBatch& tokens, RunReport& report) {
     FloatTensor logits;
     for (std::int64_t i = 0; i < feed.steps(); ++i) {
         if (i == feed.first_measured()) {
-            executor_->reset_times();
-            trace_.clear();
-            report.step_seconds.clear();
+            begin_measuring(report);
         }
         step(feed.tokens(tokens, i), feed.positions(i), feed.steps(), report);
         if (i < feed.first_measured()) {
@@ -173,6 +171,13 @@ FloatTensor ShardedRun::decode(TokenBatch& tokens, RunReport& report) {
     return logits;
 }
 
+/// Forgets what the passes until now took.
+void ShardedRun::begin_measuring(RunReport& report) {
+    executor_->reset_times();
+    trace_.clear();
+    report.step_seconds.clear();
+}
+
 void ShardedRun::repeat(const TokenBatch& tokens, RunReport& report) {
     const model::Workload& workload = plan_.graph.workload;
     const std::int64_t length = workload.query_length();
@@ -181,8 +186,7 @@ void ShardedRun::repeat(const TokenBatch& tokens, RunReport& report) {
     report.measured_steps = options_.repeat * chunks;
     for (std::int64_t i = -chunks; i < report.measured_steps; ++i) {
         if (i == 0) {
-            executor_->reset_times();
-            report.step_seconds.clear();
+            begin_measuring(report);
         }
         const std::int64_t first = start + (i + chunks) % chunks * length;
         step(tokens.slice({first, first + length}),

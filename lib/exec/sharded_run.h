@@ -35,6 +35,7 @@ private:
     bool wants_logits() const { return options_.verify || !options_.logits_file.empty(); }
     FloatTensor prefill(const TokenBatch& tokens, RunReport& report);
     FloatTensor decode(TokenBatch& tokens, RunReport& report);
+    void begin_measuring(RunReport& report);
     void repeat(const TokenBatch& tokens, RunReport& report);
     /// Puts the logits of the last step into `whole` [b, length, v] on rank 0.
     void add_logits(std::int64_t first, std::int64_t length, FloatTensor& whole);

@@ -1,10 +1,14 @@
 """shardplan run: mpirun, exit codes of all ranks, colours under mpirun."""
 import json
 import os
+import signal
 import struct
+import subprocess
+import time
 import unittest
 
-from command import CONFIGS, JOB, MODEL, CommandTest, mpirun, on_terminal, shardplan
+from command import (CONFIGS, JOB, MODEL, PROGRAM, TIMEOUT, CommandTest, environment, mpirun, on_terminal,
+                     shardplan)
 
 TWO_RANKS = {"model": MODEL, "mesh": {"axes": {"tp": 2}}, "partition_axis": {"hidden_state_axis": None},
              "workload": {"batch_size": 1, "sequence_length": 8, "dtype": "f32"}}
@@ -25,6 +29,19 @@ def safetensors(tensors):
     return struct.pack("<Q", len(text)) + text + bytes(offset)
 
 
+def children(process):
+    try:
+        return [int(pid) for pid in open(f"/proc/{process}/task/{process}/children").read().split()]
+    except OSError:
+        return []
+
+
+def grandchildren(process):
+    """The ranks of a run that started mpirun by itself."""
+    ranks = [rank for mpirun in children(process) for rank in children(mpirun)]
+    return [rank for rank in ranks if os.path.realpath(f"/proc/{rank}/exe") == os.path.realpath(PROGRAM)]
+
+
 class Run(CommandTest):
     def setUp(self):
         super().setUp()
@@ -40,6 +57,23 @@ class Run(CommandTest):
         self.assertEqual(report["ranks"], 2)
         self.assertTrue(report["verify"]["passed"])
         self.assertLacks(result.out + result.err, "\x1b")
+
+    def test_signals(self):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 130)):
+            process = subprocess.Popen([PROGRAM, "run", self.job, "--repeat", "100000"], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL, env=environment(ROOT_ALLOWED))
+            time.sleep(0.5)
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=TIMEOUT), code)
+
+    def test_a_killed_rank_is_an_internal_error(self):
+        process = subprocess.Popen([PROGRAM, "run", self.job, "--repeat", "100000"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, env=environment(ROOT_ALLOWED))
+        while not (ranks := grandchildren(process.pid)):
+            self.assertIsNone(process.poll())
+            time.sleep(0.05)
+        os.kill(ranks[0], signal.SIGKILL)
+        self.assertEqual(process.wait(timeout=TIMEOUT), 3)
 
     def test_generate(self):
         result = self.run_job(self.job, "--generate", "5", "--format", "json")
@@ -255,7 +289,6 @@ class Run(CommandTest):
         self.assertEqual(self.files(), ["result.json", "two.json"])
 
     def test_root_is_told_how(self):
-        import os
         if os.geteuid() == 0:
             result = shardplan("run", self.job, env={"OMPI_ALLOW_RUN_AS_ROOT": ""})
             self.assertIn(result.code, (1, 2), result)
