@@ -7,6 +7,7 @@
 #include "kernels/kernels.h"
 #include "kernels/onednn/library.h"
 #include "kernels/reference/small_product.h"
+#include "kernels/reference/strip_product.h"
 #include "ratios.h"
 #include "workload.h"
 
@@ -102,6 +103,27 @@ void run_tiles(benchmark::State& state, MatmulShape shape, DType dtype) {
     count(state, shape, dtype);
 }
 
+/// bf16 times int8 weights.
+void run_quantised(benchmark::State& state, MatmulShape shape) {
+    static std::map<MatmulShape, std::vector<kernels::QuantisedStrips>> all;
+    std::vector<kernels::QuantisedStrips>& weights = all[{0, shape.n, shape.k}];
+    if (weights.empty()) {
+        const Data source({shape.n, shape.k}, DType::bf16);
+        for (std::int64_t bytes = 0; bytes < cold_bytes; bytes += shape.n * shape.k) {
+            weights.push_back(kernels::pack_quantised(source.view(), kernels::WeightOrder::out_in, {shape.n, shape.k}));
+        }
+    }
+    const Data x({shape.m, shape.k}, DType::bf16);
+    const Data y({shape.m, shape.n}, DType::bf16);
+    std::size_t next = 0;
+    for (auto _ : state) {
+        const kernels::QuantisedStrips& weight = weights[next];
+        kernels::multiply_strips(x.view(), {weight.data.data(), DType::i8, weight.scales}, shape, y.view());
+        next = (next + 1) % weights.size();
+    }
+    count(state, shape, DType::i8);
+}
+
 void run_read_probe(benchmark::State& state) {
     constexpr std::int64_t bytes = std::int64_t{64} << 20;
     static const Data data({cold_bytes / 4});
@@ -135,6 +157,10 @@ void register_matmul() {
             for (const int m : {1, 2, 4, 8, 16, 128, 512}) {
                 add({m, n, k}, dtype);
             }
+        }
+        for (const int m : {1, 8, 128}) {
+            const std::string name = fmt::format("matmul/i8/{}x{}x{}/{}", m, n, k, our_variant);
+            benchmark::RegisterBenchmark(name.c_str(), run_quantised, MatmulShape{m, n, k})->UseRealTime();
         }
     }
 }
