@@ -31,17 +31,23 @@ void add_looks(std::vector<std::string>& words, const Arguments& arguments) {
     words.insert(std::find(words.begin(), words.end(), "--"), looks.begin(), looks.end());
 }
 
-/// Each rank is bound to cores of its own, as many as it has threads, where they suffice. Who has chosen a binding for
-/// Open MPI keeps it.
+/// Each rank is bound to cores of its own, as many as it has threads, where they suffice; else all cores get equally
+/// many ranks, where that comes out even. Who has chosen a binding for Open MPI keeps it.
 void add_placement(std::vector<std::string>& words, std::int64_t ranks, std::int64_t threads) {
     const exec::RankCores own = exec::own_cores();
     const std::int64_t cores = std::ssize(own.cores);
+    const bool chosen = std::getenv("OMPI_MCA_hwloc_base_binding_policy") != nullptr;
     if (ranks > cores) {
         words.insert(words.end(), {"--oversubscribe", "--mca", "mpi_yield_when_idle", "1"});
         setenv("OMP_WAIT_POLICY", "passive", 0);
+        // Left to itself the system may give one core more ranks than another, as ranks that wait look busy.
+        if (!chosen && ranks % cores == 0) {
+            words.insert(words.end(), {"--use-hwthread-cpus", "--map-by", "hwthread:oversubscribe", "--bind-to",
+                                       "hwthread:overload-allowed:if-supported"});
+        }
         return;
     }
-    if (std::getenv("OMPI_MCA_hwloc_base_binding_policy") != nullptr) {
+    if (chosen) {
         return;
     }
     const std::int64_t each = threads > 0 ? threads : cores / ranks;
