@@ -15,9 +15,8 @@ namespace shardplan::app {
 namespace {
 
 constexpr const char* footer =
-    "Exit codes: 0 fine; 1 findings (invalid, infeasible, mismatch); 2 could not do the job (usage, unreadable, "
-    "syntax); "
-    "3 internal error; 130 interrupted.";
+    "Exit codes: 0 fine; 1 findings (invalid, infeasible, mismatch); 2 could not do the job (usage, unreadable; "
+    "syntax, but for validate, where it is a finding); 3 internal error; 130 interrupted.";
 
 /// CLI11 saturates overflow and reads octal and hex; counts are read here instead.
 std::int64_t parse_count(const std::string& option, const std::string& text, std::int64_t low, std::int64_t high) {

@@ -88,9 +88,10 @@ public:
         const plan::Plan& plan = *planned.plan;
         if (plan.job.mesh.device_count() != world_.size()) {
             if (world_.rank() == 0) {
-                std::cerr << fmt::format("shardplan: the mesh has {} devices, but {} ranks were started; type\n  {}\n",
-                                         plan.job.mesh.device_count(), world_.size(),
-                                         mpirun_line(arguments_, plan.job.mesh.device_count()));
+                std::cerr << fmt::format(
+                    "shardplan: the mesh has {} devices, but {} ranks were started; without --ranks, or with\n  "
+                    "{}\nthey are as many as needed\n",
+                    plan.job.mesh.device_count(), world_.size(), mpirun_line(arguments_, plan.job.mesh.device_count()));
             }
             return ExitCode::failure;
         }

@@ -108,7 +108,10 @@ std::vector<std::string> refusals(ProviderKind kind, ProviderCompat compat, cons
     }
     refuse_model(model, reasons);
     if (model.moe.experts > 0 && !make_provider(kind, compat)->grouped_mlp_modules(true, false)) {
-        reasons.push_back(fmt::format("its version core_v0.16.0 has no experts, the model has {}", model.moe.experts));
+        reasons.push_back(fmt::format(
+            "with options.compat seed its version is core_v0.16.0, which has no experts (current has), and the "
+            "model has {}",
+            model.moe.experts));
     }
     const std::int64_t devices = conditions.tensor_parallel;
     if (devices <= 1) {

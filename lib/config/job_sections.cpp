@@ -92,6 +92,10 @@ std::vector<std::string> field_names(partition::Compat compat) {
     return names;
 }
 
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
 /// Bytes, or text with a unit; nothing after a diagnostic.
 std::optional<std::int64_t> read_bytes(const ConfigValue& value, diag::Diagnostics& diagnostics) {
     constexpr std::int64_t most = fields::device_memory.highest;
@@ -113,14 +117,20 @@ std::optional<std::int64_t> read_bytes(const ConfigValue& value, diag::Diagnosti
     const auto [end, error] = std::from_chars(text.data(), last, number, std::chars_format::fixed);
     std::string_view unit(end, static_cast<std::size_t>(last - end));
     unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
-    for (const auto& [name, factor] : units) {
-        const double bytes = std::floor(number * factor);
-        if (error == std::errc{} && unit == name && bytes >= 1.0 && bytes <= static_cast<double>(most)) {
-            return static_cast<std::int64_t>(bytes);
-        }
+    const auto* found = std::find_if(units.begin(), units.end(), [&](const auto& row) { return row.first == unit; });
+    if (error != std::errc{} || found == units.end() || !is_digit(text.front()) || !is_digit(*(end - 1))) {
+        report_type(value, R"(bytes as an integer, or text such as "80GB" or "79.5GiB")", diagnostics);
+        return std::nullopt;
     }
-    report_type(value, R"(bytes as an integer, or text such as "80GB" or "79.5GiB")", diagnostics);
-    return std::nullopt;
+    const double bytes = std::floor(number * found->second);
+    if (bytes < 1.0 || bytes > static_cast<double>(most)) {
+        diagnostics.report(
+            "SP1006",
+            fmt::format("{} must lie in 1 ... {} bytes, not {}", dotted(value.pointer), most, describe(value)),
+            value.pointer);
+        return std::nullopt;
+    }
+    return static_cast<std::int64_t>(bytes);
 }
 
 }  // namespace
@@ -234,9 +244,27 @@ void read_options(const ConfigValue& value, plan::Job& job, diag::Diagnostics& d
     options.compat = reader.choice<partition::Compat>("compat", names::compat).value_or(options.compat);
 }
 
+/// Fields that only the other dialect has; they join `keys`, so that they are not reported again.
+void report_other_dialect(const ConfigValue& value, partition::Compat compat, std::vector<std::string>& keys,
+                          diag::Diagnostics& diagnostics) {
+    const bool seed = compat == partition::Compat::seed;
+    for (const std::string& name : field_names(seed ? partition::Compat::current : partition::Compat::seed)) {
+        const ConfigValue* field = value.find(name);
+        if (field != nullptr && std::find(keys.begin(), keys.end(), name) == keys.end()) {
+            diagnostics.report("SP1004",
+                               fmt::format("{} has no key '{}' with options.compat {}", dotted(value.pointer), name,
+                                           seed ? "seed" : "current"),
+                               field->pointer, fmt::format("set options.compat to {}", seed ? "current" : "seed"));
+            keys.push_back(name);
+        }
+    }
+}
+
 void read_partition_axis(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
     const std::vector<std::string> names = field_names(job.options.compat);
-    const ObjectReader reader(value, names, diagnostics);
+    std::vector<std::string> keys = names;
+    report_other_dialect(value, job.options.compat, keys, diagnostics);
+    const ObjectReader reader(value, keys, diagnostics);
     for (const std::string& name : names) {
         const ConfigValue* field = reader.find(name);
         const auto entry = field != nullptr ? read_entry(*field, diagnostics) : std::nullopt;

@@ -16,6 +16,35 @@ using model::ConfigValue;
 constexpr std::array<std::string_view, 8> job_keys = {"model",   "mesh",     "partition_axis", "partition_rules",
                                                       "backend", "workload", "options",        "device_memory"};
 
+constexpr std::size_t most_compared = 100;  // a misspelt job has few keys
+
+/// A job's text that is broken, or what a download, a merge or another encoding has made of it.
+bool may_be_a_job(std::string_view text) {
+    const std::size_t start = text.find_first_not_of(" \t\r\n");
+    return start == std::string_view::npos || (text[start] != '{' && text[start] != '[') ||
+           std::any_of(job_keys.begin(), job_keys.end(),
+                       [&](std::string_view key) { return text.find(key) != std::string_view::npos; });
+}
+
+/// The job's keys that an object has, misspelt ones among them as long as one is right.
+std::int64_t count_job_keys(const ConfigValue& root) {
+    const auto present = std::count_if(job_keys.begin(), job_keys.end(),
+                                       [&](std::string_view key) { return root.find(key) != nullptr; });
+    if (present != 1 || root.object() == nullptr || root.object()->size() > most_compared) {
+        return present;
+    }
+    std::vector<std::string> missing;
+    for (const std::string_view key : job_keys) {
+        if (root.find(key) == nullptr) {
+            missing.emplace_back(key);
+        }
+    }
+    return present + std::count_if(root.object()->begin(), root.object()->end(), [&](const auto& member) {
+               return std::find(job_keys.begin(), job_keys.end(), member.first) == job_keys.end() &&
+                      !base::nearest_word(member.first, missing).empty();
+           });
+}
+
 bool names_schema(const ConfigValue& root) {
     const ConfigValue* schema = root.find("$schema");
     return schema != nullptr && schema->string() != nullptr && schema->string()->ends_with("shardplan.schema.json");
@@ -34,7 +63,6 @@ bool is_bare_model(const ConfigValue& root) {
 }
 
 bool is_foreign(const ConfigValue& root) {
-    constexpr std::size_t most_compared = 100;  // a misspelt job has few keys
     const ConfigValue::Object* object = root.object();
     if (object == nullptr || object->empty() || names_schema(root) || is_bare_model(root)) {
         return false;
@@ -48,21 +76,16 @@ bool is_foreign(const ConfigValue& root) {
 }
 
 JsonKind kind_of(std::string_view text) {
-    const auto mentioned = std::count_if(job_keys.begin(), job_keys.end(), [&](std::string_view key) {
-        return text.find('"' + std::string(key) + '"') != std::string_view::npos;
-    });
     diag::Diagnostics ignored;
     Limits limits;
     limits.locations = false;
     limits.python_numbers = true;
     const auto document = parse_document(text, "", ignored, limits);
     if (!document) {
-        return mentioned >= 2 ? JsonKind::job : JsonKind::other;
+        return may_be_a_job(text) ? JsonKind::job : JsonKind::other;
     }
     const ConfigValue& root = document->root;
-    const auto present = std::count_if(job_keys.begin(), job_keys.end(),
-                                       [&](std::string_view key) { return root.find(key) != nullptr; });
-    if (present >= 2 || names_schema(root)) {
+    if (count_job_keys(root) >= 2 || names_schema(root)) {
         return JsonKind::job;
     }
     return is_bare_model(root) ? JsonKind::model : JsonKind::other;

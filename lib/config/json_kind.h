@@ -10,8 +10,9 @@ namespace shardplan::config {
 
 enum class JsonKind : std::uint8_t { job, model, other };
 
-/// A job has at least two of the job's keys at its top level, or names shardplan.schema.json as its "$schema". A text
-/// that is no JSON counts as a job when it mentions two of the keys in quotes: then its syntax is worth a report.
+/// A job has at least two of the job's keys at its top level, one of them perhaps misspelt, or names
+/// shardplan.schema.json as its "$schema". A text that is no JSON counts as a job, so that its syntax is reported,
+/// unless it begins as JSON does and mentions none of the keys: that may be JSON with comments, of another tool.
 JsonKind kind_of(std::string_view text);
 
 /// An object that is a model's config and not a job.

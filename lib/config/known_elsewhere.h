@@ -9,7 +9,7 @@ namespace shardplan::config {
 struct KnownElsewhere {
     std::string_view keys;  ///< separated by blanks, with one at each end
     std::string_view what;  ///< follows "options.key: " in the message
-    std::string_view hint;
+    std::string_view hint;  ///< # stands for the number given
 };
 
 /// The row of `key`, or nullptr.

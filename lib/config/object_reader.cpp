@@ -43,6 +43,15 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ca
 /// 2^53: integers up to here are exact in floating point.
 constexpr double largest_exact = 9007199254740992.0;
 
+/// The hint with the number given, or with one as an example.
+std::string with_number(std::string_view hint, const ConfigValue& given) {
+    std::string text(hint);
+    if (const std::size_t place = text.find('#'); place != std::string::npos) {
+        text.replace(place, 1, std::to_string(given.integer() != nullptr ? *given.integer() : 2));
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string dotted(std::string_view pointer) {
@@ -129,7 +138,7 @@ ObjectReader::ObjectReader(const ConfigValue& value, std::vector<std::string> ke
             ++unknown <= most_reported) {
             if (const KnownElsewhere* row = known_elsewhere(key)) {
                 diagnostics.report("SP1011", fmt::format("{}: {}", dotted(member.pointer), row->what), member.pointer,
-                                   std::string(row->hint));
+                                   with_number(row->hint, member));
                 continue;
             }
             diagnostics.report("SP1004", fmt::format("{} has no key {}", dotted(value.pointer), quoted(key)),

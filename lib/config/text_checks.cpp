@@ -92,6 +92,10 @@ std::optional<TextProblem> check_text(std::string_view text) {
         return TextProblem{first_line, "this is a Git LFS pointer, not the file itself",
                            "fetch the content: git lfs pull"};
     }
+    if (body.starts_with("<<<<<<<") || body.starts_with("=======") || body.starts_with(">>>>>>>")) {
+        return TextProblem{first_line, "this is the mark of a conflict that a merge left behind",
+                           "resolve the conflict"};
+    }
     if (body.front() == '<') {
         return TextProblem{first_line, "this is not JSON; it looks like a web page or XML",
                            "the download may have returned an error page"};

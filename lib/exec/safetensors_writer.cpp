@@ -154,7 +154,11 @@ void save_weights(const std::string& directory, const model::Graph& graph, tenso
                             return stored_tensor(own, layer, dtype, source);
                         }});
     }
-    std::filesystem::create_directories(directory);
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    if (error) {
+        throw base::OutputError(fmt::format("cannot create directory '{}': {}", directory, error.message()));
+    }
     write_safetensors((std::filesystem::path(directory) / "model.safetensors").string(), list);
 }
 

@@ -150,7 +150,7 @@ bool fill_wildcard(std::vector<Axis>& axes, std::optional<std::int64_t> devices,
     if (!devices) {
         diagnostics.report("SP3002",
                            fmt::format("axis '{}' is -1, but the number of devices is not given", wildcard->name), at,
-                           "give mesh.devices, or the size itself");
+                           "give mesh.devices (--ranks), or the size itself");
         return false;
     }
     if (*devices < 1) {
@@ -183,7 +183,7 @@ std::string other_sizes(const Mesh& mesh, std::int64_t devices) {
         }
     }
     return text.empty() ? fmt::format("this mesh needs devices = {}", mesh.device_count())
-                        : fmt::format("set {}, or devices to {}", text, mesh.device_count());
+                        : fmt::format("set {}, or mesh.devices (--ranks) to {}", text, mesh.device_count());
 }
 
 }  // namespace

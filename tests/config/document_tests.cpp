@@ -83,6 +83,7 @@ const std::vector<BrokenText> broken_texts = {
     {"[\"\xc0\x80\"]", "SP1002 1:3 byte 0xc0 at offset 2 is not valid UTF-8"},
     {"{\0\"\0a\0"s, "SP1002 1:1 the text is UTF-16LE, not UTF-8"},
     {"\xfe\xff\0{"s, "SP1002 1:1 the text is UTF-16BE, not UTF-8"},
+    {"<<<<<<< HEAD\n{}", "SP1002 1:1 this is the mark of a conflict that a merge left behind"},
     {"<!DOCTYPE html><html></html>", "SP1002 1:1 this is not JSON; it looks like a web page or XML"},
     {"version https://git-lfs.github.com/spec/v1\noid sha256:9a\n",
      "SP1002 1:1 this is a Git LFS pointer, not the file itself"},

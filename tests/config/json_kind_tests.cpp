@@ -21,13 +21,19 @@ TEST_CASE("jobs, configs of models and other JSON are told apart by their top le
          JsonKind::other},
         {R"({"model": "m.json", "mesh": {"axes": {"tp": 1})", JsonKind::job},  // broken, but meant as a job
         {R"({"model": "m.json", "model": "n.json", "mesh": 1})", JsonKind::job},
-        {R"({"model": )", JsonKind::other},
+        {R"({"model": )", JsonKind::job},
+        {R"({model: "m.json", mesh: {axes: {tp: 1}}})", JsonKind::job},
+        {R"({"modle": "m.json", "mesh": {"axes": {"tp": 1}}})", JsonKind::job},
+        {R"({"modle": "m.json", "name": 1})", JsonKind::other},
+        {"version https://git-lfs.github.com/spec/v1\noid sha256:0", JsonKind::job},
+        {"<<<<<<< HEAD\n{}", JsonKind::job},
+        {"{ // of an editor\n}", JsonKind::other},
         {R"({"model": {"type": "BPE"}, "messages": []})", JsonKind::other},
         {R"({"model_type": "llama", "hidden_size": 64})", JsonKind::model},
         {R"({"n_embd": 64})", JsonKind::model},
         {R"({"name": "package", "version": "1.0"})", JsonKind::other},
         {R"(["model", "mesh"])", JsonKind::other},
-        {"", JsonKind::other},
+        {"", JsonKind::job},
         {"7", JsonKind::other},
     };
     for (const Row& row : rows) {
