@@ -18,7 +18,7 @@ using tensor::View;
 
 namespace {
 
-constexpr std::int64_t line = 64;
+constexpr std::int64_t whole_line = 64;
 
 void copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
     if (bytes > 0) {  // the pointers of empty tensors may be null
@@ -28,7 +28,7 @@ void copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
 
 /// The largest multiple of a line of which `count` fit a half.
 std::int64_t share_of_half(const Window& window, std::int64_t count) {
-    return window.half_bytes() / count / line * line;
+    return window.half_bytes() / count / whole_line * whole_line;
 }
 
 /// Calls step(part) for consecutive parts of at most `piece` of `bytes`.
@@ -295,7 +295,7 @@ void window_all_to_all_rows(Window& window, const std::byte* send, std::span<con
         ends.push_back(ends.back() + send_rows[p] * row_bytes);
         arrivals.push_back(arrivals.back() + receive_rows[p] * row_bytes);
     }
-    const std::int64_t header = ((n + 1) * 8 + line - 1) / line * line;
+    const std::int64_t header = ((n + 1) * 8 + whole_line - 1) / whole_line * whole_line;
     const std::int64_t piece = window.half_bytes() - header;
     const Interval own{ends[me], ends[me + 1]};
     std::vector<Interval> for_me(send_rows.size());
