@@ -98,7 +98,7 @@ private:
 
 /// Asks for bytes that another core wrote.
 void prefetch(const std::byte* from, std::int64_t bytes) {
-    for (std::int64_t i = 0; i < bytes; i += line) {
+    for (std::int64_t i = 0; i < bytes; i += whole_line) {
         __builtin_prefetch(from + i, 0, 0);
     }
 }
