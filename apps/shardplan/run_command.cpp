@@ -61,8 +61,13 @@ void check_paths(const Arguments& arguments) {
         if (path.empty()) {
             continue;
         }
+        const bool directory_wanted = std::string_view(option) == "--save-weights";
+        if (path == "-" || std::filesystem::is_directory(path) != (directory_wanted && std::filesystem::exists(path))) {
+            throw UsageError(
+                fmt::format("{}: '{}' is not the name of a {}", option, path, directory_wanted ? "directory" : "file"));
+        }
         std::filesystem::path directory = std::filesystem::absolute(path).parent_path();
-        while (std::string_view(option) == "--save-weights" && !std::filesystem::exists(directory)) {
+        while (directory_wanted && !std::filesystem::exists(directory)) {
             directory = directory.parent_path();  // the directory is made with its parents
         }
         if (!std::filesystem::is_directory(directory) || access(directory.c_str(), W_OK) != 0) {

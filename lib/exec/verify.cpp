@@ -38,7 +38,7 @@ std::int64_t positions_in(const plan::Plan& plan) {
 std::vector<diag::Diagnostic> check_lengths(const plan::Plan& plan, const RunOptions& options) {
     const model::Workload& workload = plan.graph.workload;
     diag::Diagnostics problems;
-    const std::int64_t shortest = workload.query_length() > 1 ? 0 : 1;  // several tokens can begin a sequence
+    const std::int64_t shortest = workload.mode == model::Mode::insert ? 0 : 1;  // an insert can begin a sequence
     const auto bad = [&](std::int64_t length) { return length < shortest || length > workload.sequence_length; };
     const std::vector<std::int64_t>& lengths = options.prompt_lengths;
     if (!lengths.empty() && !workload.continues()) {

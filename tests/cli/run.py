@@ -140,6 +140,9 @@ class Run(CommandTest):
                 self.assertGreater(one["ts"] + one["dur"] + 1e6, other["ts"])
                 self.assertGreater(other["ts"] + other["dur"] + 1e6, one["ts"])
         self.assertExit(self.run_job(self.job, "--trace", self.directory / "none" / "trace.json"), 2)
+        for option, path in (("--trace", self.directory), ("--trace", "-"), ("--logits", self.directory),
+                             ("--save-weights", self.job), ("--save-weights", "/proc/none")):
+            self.assertExit(self.run_job(self.job, option, path, "--steps", "1"), 2)
 
     def test_binding_and_threads(self):
         report = json.loads(self.run_job(self.job, "--steps", "1", "--format", "json").out)
