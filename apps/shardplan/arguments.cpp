@@ -134,7 +134,7 @@ void add_run(CLI::App& app, Arguments& arguments, Raw& raw) {
                     "Decode: generate N tokens greedily after a prompt of workload.sequence_length tokens");
     run->add_option("--prompt-lengths", raw.prompt_lengths,
                     "Decode, insert: tokens of each sequence's prompt, e.g. 5,9; none longer than "
-                    "workload.sequence_length");
+                    "workload.sequence_length; the cache needs room for the longest");
     run->add_option("--tokens", arguments.tokens, "Token ids from a JSON file, [batch][sequence]");
     run->add_option("--weights", arguments.weights, "Weights from a safetensors file, index or directory");
     run->add_option("--save-weights", arguments.save_weights, "Write the weights in use to DIR/model.safetensors");
@@ -234,6 +234,10 @@ void convert_generate(Arguments& arguments, const Raw& raw) {
             break;
         }
         lengths.remove_prefix(comma + 1);
+    }
+    if (raw.prompt_lengths) {
+        arguments.overrides.longest_prompt =
+            *std::max_element(arguments.prompt_lengths.begin(), arguments.prompt_lengths.end());
     }
 }
 

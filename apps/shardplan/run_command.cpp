@@ -116,16 +116,17 @@ private:
     bool steps_fit(const plan::Plan& plan) const {
         exec::RunOptions options;
         options.steps = arguments_.steps;
+        options.prompt_lengths = arguments_.prompt_lengths;
         if (!plan.job.workload.continues() || arguments_.overrides.generate ||
             exec::measured_steps(plan, options) == arguments_.steps) {
             return true;
         }
         const std::int64_t room = exec::measured_steps(plan, options);
         const model::Workload& workload = plan.job.workload;
+        const std::int64_t longest = exec::longest_prompt(plan, options);
         const std::string problem = fmt::format(
             "after the {} tokens of the prompt there is room for {} step{}: {} needs a workload.cache_length of {}{}",
-            workload.sequence_length, room, room == 1 ? "" : "s", arguments_.steps,
-            workload.sequence_length + arguments_.steps * workload.query_length(),
+            longest, room, room == 1 ? "" : "s", arguments_.steps, longest + arguments_.steps * workload.query_length(),
             plan.job.model.position_rows > 0 ? ", and as many learned positions" : "");
         if (world_.rank() == 0 && (arguments_.steps_given || !arguments_.quiet)) {
             std::cerr << fmt::format("shardplan: {}: {}\n",

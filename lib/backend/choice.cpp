@@ -78,6 +78,26 @@ std::string_view why_taken(ProviderKind kind) {
     return "";
 }
 
+/// Megatron's local specification makes the down projections of latent attention column parallel (semantics 2.3).
+void remark_on_latent(const model::ModelSpec& model, std::int64_t devices, std::vector<std::string>& remarks) {
+    const model::LatentSpec& latent = model.attention.latent;
+    if (!model.attention.is_latent()) {
+        return;
+    }
+    const std::array<std::pair<std::int64_t, const char*>, 2> widths = {{
+        {latent.q_rank, "q_lora_rank"},
+        {latent.kv_rank + latent.rope_dim, "kv_lora_rank + qk_rope_head_dim"},
+    }};
+    for (const auto& [size, name] : widths) {
+        if (size % devices != 0) {
+            remarks.push_back(fmt::format(
+                "Megatron's local specification cuts the down projections of latent attention over the heads' {} "
+                "devices, and {} {} is no multiple of that; this planner keeps them whole",
+                devices, name, size));
+        }
+    }
+}
+
 std::optional<ProviderDecision> take_chosen(ProviderKind kind, ProviderCompat compat, const model::ModelSpec& model,
                                             const ProviderConditions& conditions, const std::string& pointer,
                                             diag::Diagnostics& diagnostics) {
@@ -160,6 +180,9 @@ std::vector<std::string> remarks(ProviderKind kind, ProviderCompat compat, const
         result.emplace_back(
             "Megatron's inference specification of latent attention leaves out the norm before experts; this planner "
             "keeps it");
+    }
+    if (kind == ProviderKind::local) {
+        remark_on_latent(model, conditions.tensor_parallel, result);
     }
     const bool rms = model.norm.kind == model::NormKind::rms;
     const std::string_view norm = make_provider(kind, compat)->layer_norm(rms, false);

@@ -62,13 +62,15 @@ std::string job_name(const JobSource& source, const model::ModelSpec& model) {
     return name.empty() || source.name.starts_with('<') ? model.model_type : name;
 }
 
-/// --generate: a step per token, and a cache for all but the last, which is never fed.
-void plan_generation(plan::Job& job, std::int64_t count) {
+/// --generate: a step per token, and a cache for all but the last, which is never fed. Prompts that are shorter than
+/// sequence_length leave their room to it.
+void plan_generation(plan::Job& job, std::int64_t count, std::optional<std::int64_t> longest_prompt) {
     model::Workload& workload = job.workload;
     workload.mode = model::Mode::decode;
     workload.chunk_length = 0;
     workload.micro_batches = 1;
-    workload.steps_ahead = std::max<std::int64_t>(count - 1, 1);
+    const std::int64_t spare = workload.sequence_length - longest_prompt.value_or(workload.sequence_length);
+    workload.steps_ahead = std::max<std::int64_t>(count - 1 - std::max<std::int64_t>(spare, 0), 1);
 }
 
 void read_sections(const ObjectReader& reader, plan::Job& job, diag::Diagnostics& diagnostics) {
@@ -114,7 +116,7 @@ void read_root(const ConfigValue& root, const JobSource& source, const Overrides
     }
     read_sections(reader, job, diagnostics);
     if (overrides.generate) {
-        plan_generation(job, *overrides.generate);
+        plan_generation(job, *overrides.generate, overrides.longest_prompt);
     }
 }
 

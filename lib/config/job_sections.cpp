@@ -237,8 +237,14 @@ void read_options(const ConfigValue& value, plan::Job& job, diag::Diagnostics& d
         reader.choice<plan::Indivisible>("indivisible", names::indivisible).value_or(options.indivisible);
     options.padded_vocab_size = integer(reader, fields::padded_vocab_size).value_or(options.padded_vocab_size);
     options.kv_heads = reader.choice<plan::KvHeads>("kv_heads", names::kv_heads).value_or(options.kv_heads);
-    options.cp_comm_type =
-        reader.choice<plan::CpCommType>("cp_comm_type", names::cp_comm_types).value_or(options.cp_comm_type);
+    const ConfigValue* way = reader.find("cp_comm_type");
+    if (way != nullptr && way->array() != nullptr) {  // Megatron takes one for each layer
+        diagnostics.report("SP1005", "options.cp_comm_type must be one name, which holds for all layers, not an array",
+                           way->pointer, R"(write one of "auto", "p2p", "a2a", "all_gather")");
+    } else {
+        options.cp_comm_type =
+            reader.choice<plan::CpCommType>("cp_comm_type", names::cp_comm_types).value_or(options.cp_comm_type);
+    }
     options.context_parallel_load_balance =
         reader.flag(fields::context_parallel_load_balance.name).value_or(options.context_parallel_load_balance);
     options.compat = reader.choice<partition::Compat>("compat", names::compat).value_or(options.compat);

@@ -53,8 +53,39 @@ constexpr auto table = std::to_array<KnownElsewhere>({
     {" moe_expert_capacity_factor capacity_factor expert_capacity_factor moe_pad_expert_input_to_capacity "
      "moe_token_drop_policy ",
      "experts take every token that chooses them: there is no capacity and nothing is dropped or padded", "remove it"},
-    {" moe_router_topk num_experts_per_tok ", "what the router does stands in the config of the model",
+    {" moe_router_topk num_experts_per_tok moe_router_score_function moe_router_num_groups moe_router_group_topk ",
+     "what the router does stands in the config of the model",
      "set it in model, or with --set model.num_experts_per_tok=2"},
+    {" moe_layer_freq moe_latent_size moe_ffn_hidden_size num_moe_experts multi_latent_attention q_lora_rank "
+     "kv_lora_rank "
+     "group_query_attention num_query_groups kv_channels qk_layernorm qk_l2_norm no_rope_freq add_bias_linear "
+     "add_qkv_bias normalization experimental_attention_variant num_layers hidden_size ffn_hidden_size "
+     "num_attention_heads ",
+     "what the model is made of stands in its config, by the names of Hugging Face",
+     "remove it: the modules follow from model_type and the fields of model"},
+    {" mla_down_proj_fusion ", "the down projections of latent attention are two linears, whole on each device",
+     "remove it"},
+    {" variable_seq_lengths ",
+     "each sequence of a step has the same number of tokens; behind a cache the lengths before it may differ, with "
+     "either dispatcher",
+     "remove it; run --prompt-lengths gives the lengths"},
+    {" moe_router_dtype ", "a router computes its scores in f32", "remove it"},
+    {" moe_router_padding_for_quantization moe_router_padding_for_fp8 ",
+     "weights are not quantised, so that no expert's tokens are padded", "remove it"},
+    {" moe_flex_dispatcher_backend moe_enable_deepep moe_shared_expert_overlap overlap_moe_expert_parallel_comm "
+     "inference_moe_token_dispatcher_type ",
+     "tokens reach experts by all-gather or all-to-all, with nothing computed meanwhile",
+     "remove it; moe_token_dispatcher_type chooses one of allgather, alltoall"},
+    {" inference_grouped_gemm_backend ", "the products of experts are those of this planner's kernels",
+     "remove it; moe_use_grouped_gemm chooses between one product for all experts of a device and one for each"},
+    {" fp16 bf16 params_dtype pipeline_dtype autocast_dtype fp8 fp4 fp8_param fp4_param ",
+     "weights, activations and what stages send have one dtype, that of workload.dtype",
+     R"(write "workload": {"dtype": "bf16"}; f32 is the other one)"},
+    {" transformer_impl spec_provider ", "this is backend.provider here",
+     R"(write "backend": {"provider": "fused"}; the names local, transformer_engine and inference_optimized work too)"},
+    {" bias_activation_fusion bias_gelu_fusion bias_swiglu_fusion bias_dropout_fusion fused_residual_rmsnorm "
+     "masked_softmax_fusion apply_rope_fusion inference_fuse_tp_communication tp_comm_overlap ",
+     "what is joined follows from the provider, and plan shows it", "remove it, or choose another backend.provider"},
     {" hierarchical_context_parallel_sizes ", "one way of attention holds for all axes that cut queries and keys",
      "remove it, or give cp_comm_type one of p2p, a2a, all_gather"},
 });

@@ -21,6 +21,8 @@ struct Overrides {
     std::optional<std::int64_t> layers = {};  ///< only the first N layers of the model
     /// Decode mode, with a cache that has room for N tokens after the prompt of sequence_length.
     std::optional<std::int64_t> generate = {};
+    std::optional<std::int64_t> longest_prompt =
+        {};  ///< with generate: of --prompt-lengths, instead of sequence_length
 };
 
 /// Applies mesh, mode and set, in this order. A section that is written as one name (backend) becomes its object.

@@ -168,7 +168,8 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "Cut whole heads: head_axis and kv_head_axis.", "vllm-project/tpu-inference pull request 2585"},
     {"SP4012", Severity::warning, "key/value heads replicated",
      "There are fewer key/value heads than devices along their axes, so each head, its weights and its cache are held "
-     "by several devices.",
+     "by several devices. Where Megatron-Core would refuse it, the message says so: before 0.16 (compat \"seed\") in any "
+     "case, since then where the rows of its joined QKV weight do not divide.",
      "Use fewer devices for heads and the rest for batch or sequence, or options.kv_heads \"split\" for the weights.",
      "vLLM's replication; Megatron-Core 0.16; MaxText's attention data parallelism"},
     {"SP4013", Severity::warning, "unused rule",
@@ -209,9 +210,10 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
     {"SP5003", Severity::warning, "not for Megatron",
      "The plan is good and runs here, but Megatron-Core would refuse the same configuration with this provider: its "
      "local norm does not take sequence parallelism or zero-centred gamma, its local attention no context parallelism "
-     "and no bias, its inference layers no experts that are cut themselves.",
-     "Take the provider \"fused\" when the plan is meant for Megatron.",
-     "Megatron-Core torch_norm, dot_product_attention"},
+     "and no bias, its local latent attention no ranks that do not divide, its inference layers no experts that are cut "
+     "themselves, and no provider before 0.16 fewer key/value heads than devices.",
+     "Take the provider \"fused\" when the plan is meant for Megatron, and a number of devices that divides the heads.",
+     "Megatron-Core torch_norm, dot_product_attention, TransformerConfig (num_query_groups)"},
     {"SP5004", Severity::warning, "nothing to send to experts",
      "The job asks for the all-to-all dispatcher, but all devices of the experts' axes hold the same tokens: each of them "
      "computes its own experts and the results are added up, as the all-gather dispatcher does.",

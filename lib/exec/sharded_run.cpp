@@ -35,8 +35,8 @@ bool rounds_routing(const plan::Plan& plan, const RunOptions& options) {
 
 DecodeFeed feed_of(const plan::Plan& plan, const RunOptions& options) {
     const model::Workload& workload = plan.graph.workload;
-    return {prompt_lengths(plan, options), workload.sequence_length, measured_steps(plan, options), options.generate,
-            workload.query_length()};
+    return {prompt_lengths(plan, options), longest_prompt(plan, options), measured_steps(plan, options),
+            options.generate, workload.query_length()};
 }
 
 std::vector<std::int64_t> step_positions(const plan::Plan& plan, const RunOptions& options, std::int64_t executed) {

@@ -51,11 +51,11 @@ std::vector<diag::Diagnostic> check_lengths(const plan::Plan& plan, const RunOpt
         problems.report("SP7002", fmt::format("a prompt of {} tokens: lengths are {} ... sequence_length {}", *found,
                                               shortest, workload.sequence_length));
     }
-    if (options.generate && measured_steps(plan, options) < options.steps) {
+    if (options.generate && problems.all().empty() && measured_steps(plan, options) < options.steps) {
         problems.report(
             "SP7002",
             fmt::format("{} tokens cannot be generated after a prompt of {}: there is room for {} positions",
-                        options.steps, workload.sequence_length, positions_in(plan)),
+                        options.steps, longest_prompt(plan, options), positions_in(plan)),
             "", fmt::format("generate {} or fewer", measured_steps(plan, options)));
     }
     return problems.all();
@@ -184,20 +184,30 @@ bool counts_agree(const RunReport& report) {
 
 }  // namespace
 
+std::int64_t longest_prompt(const plan::Plan& plan, const RunOptions& options) {
+    const model::Workload& workload = plan.graph.workload;
+    const std::vector<std::int64_t>& lengths = options.prompt_lengths;
+    if (lengths.empty() || !workload.continues()) {
+        return workload.sequence_length;
+    }
+    const std::int64_t shortest = workload.query_length() > 1 ? 0 : 1;
+    return std::clamp(*std::max_element(lengths.begin(), lengths.end()), shortest, workload.sequence_length);
+}
+
 std::int64_t measured_steps(const plan::Plan& plan, const RunOptions& options) {
     const std::int64_t wanted = std::max<std::int64_t>(options.steps, 1);
     if (!plan.graph.workload.continues()) {
         return base::checked_mul(wanted, plan.graph.workload.step_count());
     }
-    const std::int64_t fed = plan.graph.workload.sequence_length - (options.generate ? 1 : 0);
+    const std::int64_t fed = longest_prompt(plan, options) - (options.generate ? 1 : 0);
     return std::min(wanted, (positions_in(plan) - fed) / plan.graph.workload.query_length());
 }
 
 std::int64_t tokens_needed(const plan::Plan& plan, const RunOptions& options) {
-    const std::int64_t prompt = plan.graph.workload.sequence_length;
     if (!plan.graph.workload.continues()) {
-        return prompt;
+        return plan.graph.workload.sequence_length;
     }
+    const std::int64_t prompt = longest_prompt(plan, options);
     const std::int64_t measured = base::checked_mul(measured_steps(plan, options), plan.graph.workload.query_length());
     return base::checked_add(prompt - (options.generate ? 1 : 0), measured);
 }
@@ -229,7 +239,8 @@ RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, co
     if (!world.agree(report.problems.empty())) {
         return report;
     }
-    tokens = tokens.slice({0, given}).widened(tokens_needed(plan, options));
+    const std::int64_t needed = tokens_needed(plan, options);
+    tokens = tokens.slice({0, std::min(given, needed)}).widened(needed);
     const std::unique_ptr<WeightSource> weights = make_weights(options, plan.graph.model);
     ShardedRun sharded(plan, world, options);
     const FloatTensor logits = sharded.run(tokens, *weights, report);

@@ -78,11 +78,14 @@ struct RunReport {
     double reference_seconds = 0.0;  ///< on rank 0
 };
 
+/// The longest of options.prompt_lengths within what the workload allows; without any, or in prefill, sequence_length.
+std::int64_t longest_prompt(const plan::Plan& plan, const RunOptions& options);
+
 /// Steps that will be measured: options.steps, in decode at most what the cache and a table of learned positions have
-/// room for after the prompt.
+/// room for after the longest prompt.
 std::int64_t measured_steps(const plan::Plan& plan, const RunOptions& options);
 
-/// Tokens that are fed per sequence: the prompt's, in decode and insert also those of the measured steps. The
+/// Tokens that are fed per sequence: the longest prompt's, in decode and insert also those of the measured steps. The
 /// sequence_length that the reference plan needs.
 std::int64_t tokens_needed(const plan::Plan& plan, const RunOptions& options);
 

@@ -60,6 +60,7 @@ std::string_view unsupported_fields(const ConfigValue& config, bool experts_know
     for (const auto& [field, kind] :
          {std::pair<std::string_view, std::string_view>{"kv_lora_rank", "multi-head latent attention"},
           {"index_n_heads", "latent attention to a choice of the tokens (an indexer)"},
+          {"moe_latent_size", "experts on hidden states of another size (moe_latent_size)"},
           {"block_configs", "layers of different shapes (block_configs)"}}) {
         const ConfigValue* value = config.find(field);
         if (value != nullptr && !value->is_null() && !(latent_known && field == "kv_lora_rank")) {
@@ -67,10 +68,14 @@ std::string_view unsupported_fields(const ConfigValue& config, bool experts_know
             return kind;
         }
     }
-    const ConfigValue* flag = config.find("is_encoder_decoder");
-    if (flag != nullptr && flag->boolean() != nullptr && *flag->boolean()) {
-        key = "is_encoder_decoder";
-        return "encoder-decoder";
+    for (const auto& [field, kind] :
+         {std::pair<std::string_view, std::string_view>{"is_encoder_decoder", "encoder-decoder"},
+          {"qk_l2_norm", "an L2 norm of queries and keys, which only llama4 has (use_qk_norm)"}}) {
+        const ConfigValue* flag = config.find(field);
+        if (flag != nullptr && flag->boolean() != nullptr && *flag->boolean()) {
+            key = field;
+            return kind;
+        }
     }
     return {};
 }

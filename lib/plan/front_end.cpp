@@ -125,12 +125,15 @@ void FrontEnd::pad_vocabulary() {
     }
     if (model.padded_vocab > model.vocab) {
         const std::int64_t rows = model.padded_vocab - model.vocab;
-        diagnostics_.report("SP4014",
-                            fmt::format("vocab_size {} is padded to {} ({}): {} rows ({:.2f} %) of embedding and head "
-                                        "hold nothing",
-                                        model.vocab, model.padded_vocab, rule, rows,
-                                        100.0 * static_cast<double>(rows) / static_cast<double>(model.padded_vocab)),
-                            "/options", "logits of padded ids are left out of every result");
+        diagnostics_.report(
+            "SP4014",
+            fmt::format("vocab_size {} is padded to {} ({}): {} rows ({:.2f} %) of embedding and head "
+                        "hold nothing",
+                        model.vocab, model.padded_vocab, rule, rows,
+                        100.0 * static_cast<double>(rows) / static_cast<double>(model.padded_vocab)),
+            "/options",
+            "logits of padded ids are left out of every result; other numbers of devices may pad to other "
+            "sizes: padded_vocab_size keeps one");
     }
 }
 
@@ -138,7 +141,8 @@ SpecEntry FrontEnd::axes_of(Semantic semantic, const char* tensor) {
     return placer_.existing_axes(plan_.job.partition_axis.resolve(semantic, phase_of(plan_.job)), tensor);
 }
 
-/// Whether the tokens of a step can be cut over the head axes as well, as the inference provider needs.
+/// Whether the tokens of a step can be cut over the head axes as well, as the inference provider needs. Where the job
+/// asks for it, SP5001 says which number would do.
 bool FrontEnd::tokens_divisible(const SpecEntry& heads) {
     const model::Workload& workload = plan_.job.workload;
     const bool one_each = workload.query_length() == 1 && workload.continues();
@@ -149,7 +153,22 @@ bool FrontEnd::tokens_divisible(const SpecEntry& heads) {
         axes.push_back(name);
     }
     const std::int64_t tokens = one_each ? workload.batch_size : workload.query_length();
-    return tokens % placer_.size_of(axes) == 0;
+    const std::int64_t parts = placer_.size_of(axes);
+    if (tokens % parts != 0 && placer_.size_of(heads) > 1 && plan_.job.provider == backend::ProviderChoice::inference) {
+        const std::string_view name = one_each                               ? "batch_size"
+                                      : workload.chunked()                   ? "chunk_length"
+                                      : workload.mode == model::Mode::insert ? "insert_length"
+                                                                             : "sequence_length";
+        diagnostics_.report(
+            "SP5001",
+            fmt::format("provider 'inference' cannot be used: its residual stream is cut by tokens over {}, "
+                        "and {} {} is no multiple of that (remainder {})",
+                        describe_axes(axes, plan_.job.mesh), name, tokens, tokens % parts),
+            "/backend/provider",
+            fmt::format("the next {} that works is {}; or use \"auto\"", name,
+                        base::checked_mul(base::ceil_div(tokens, parts), parts)));
+    }
+    return tokens % parts == 0;
 }
 
 bool FrontEnd::choose_provider() {
@@ -158,10 +177,13 @@ bool FrontEnd::choose_provider() {
     conditions.tensor_parallel = placer_.size_of(heads);
     conditions.sequence_parallel = true;
     conditions.experts = plan_.job.experts;
-    conditions.tokens_divisible = tokens_divisible(heads);
+    const bool divisible = tokens_divisible(heads);
+    const bool refused =
+        !divisible && conditions.tensor_parallel > 1 && plan_.job.provider == backend::ProviderChoice::inference;
+    conditions.tokens_divisible = divisible || refused;  // a refusal has been said with its numbers
     auto decision = backend::choose_provider(plan_.job.provider, provider_compat(plan_.job), plan_.job.model,
                                              plan_.job.workload, conditions, "/backend/provider", diagnostics_);
-    if (!decision) {
+    if (!decision || refused) {
         return false;
     }
     plan_.provider = std::move(*decision);

@@ -120,6 +120,12 @@ TEST_CASE("remarks: what Megatron refuses and our local kernels can do") {
         model::ModelSpec latent = model;
         latent.attention.latent.kv_rank = 16;
         CHECK(remarks(ProviderKind::inference, compat, latent, one_device).empty());
+        latent.attention.latent.q_rank = 6;
+        latent.attention.latent.rope_dim = 8;
+        CHECK(mentions(remarks(ProviderKind::local, compat, latent, {4, false, true}), "q_lora_rank 6 is no multiple"));
+        CHECK(remarks(ProviderKind::local, compat, latent, {4, false, true}).size() == 1);
+        CHECK(remarks(ProviderKind::local, compat, latent, {2, false, true}).empty());
+        CHECK(remarks(ProviderKind::fused, compat, latent, {4, false, true}).empty());
         latent.moe.experts = 8;
         CHECK(mentions(remarks(ProviderKind::inference, compat, latent, one_device), "the norm before experts"));
         CHECK(remarks(ProviderKind::fused, compat, latent, one_device).empty());

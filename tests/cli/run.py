@@ -97,6 +97,10 @@ class Run(CommandTest):
         self.assertExit(self.run_job(self.job, "--generate", "3", "--prompt-lengths", "3,"), 2)
         self.assertExit(self.run_job(self.job, "--generate", "3", "--prompt-lengths", "3,0", *two), 1)
         self.assertExit(self.run_job(self.job, "--generate", "3", "--prompt-lengths", "1000"), 1)
+        short = (*two, "--set", "workload.cache_length=9")
+        self.assertExit(self.run_job(self.job, "--generate", "5", "--prompt-lengths", "3,5", *short), 0)
+        self.assertExit(self.run_job(self.job, "--generate", "6", "--prompt-lengths", "3,5", *short), 1)
+        self.assertExit(self.run_job(self.job, "--mode", "decode", "--steps", "4", "--prompt-lengths", "3,5", *short), 0)
 
     def test_insert(self):
         insert = {**TWO_RANKS, "workload": {"mode": "insert", "batch_size": 2, "sequence_length": 6,

@@ -136,6 +136,19 @@ TEST_CASE("what there is no room for is refused before anything runs") {
     CHECK(report.problems[0].code == "SP7002");
     CHECK(report.problems[0].hint == "generate 3 or fewer");
     CHECK(report.executed_steps == 0);
+    options.prompt_lengths = {5, 2};  // leaves room for two more
+    options.steps = 5;
+    report = run(job, options);
+    CHECK(report.passed);
+    CHECK(report.comparison.compared == 2 * 5 * 64);
+    CHECK(report.executed_steps == 4 + 5);
+    options.steps = 6;
+    report = run(job, options);
+    REQUIRE(report.problems.size() == 1);
+    CHECK(report.problems[0].hint == "generate 5 or fewer");
+    options.generate = false;
+    CHECK(run(job, options).measured_steps == 4);
+    options.generate = true;
     options.steps = 2;
     for (const std::vector<std::int64_t>& lengths : {std::vector<std::int64_t>{7}, {7, 8}, {0, 7}}) {
         options.prompt_lengths = lengths;

@@ -40,6 +40,9 @@ const Row rows[] = {
                 !m.layers[1].moe && m.layers[2].moe && !m.layers[3].moe && m.layers[4].moe &&
                 m.moe.shared_intermediate == 0 && m.attention.kv_heads == 4;
      }},
+    {R"({"model_type": "deepseek_v2", "num_key_value_heads": 4, "num_experts_per_tok": 6,
+         "moe_layer_freq": [1, 0, 1], "first_k_dense_replace": 2, "num_hidden_layers": 3})",
+     [](M m) { return m.layers[0].moe && !m.layers[1].moe && m.layers[2].moe; }},
     {R"({"model_type": "deepseek_v2", "num_key_value_heads": 4, "num_experts_per_tok": 6, "norm_topk_prob": true,
          "topk_method": "group_limited_greedy", "n_group": 8, "topk_group": 3, "routed_scaling_factor": 16.0})",
      [](M m) {

@@ -127,7 +127,40 @@ void read_routing(FieldReader& fields, ModelSpec& model, const DeepseekDefaults&
     }
 }
 
+/// Megatron's list: 1 for each layer with experts, 0 for each without.
+void read_listed_layers(FieldReader& fields, const ConfigValue::Array& list, ModelSpec& model) {
+    if (list.size() != model.layers.size()) {
+        fields.report(
+            "SP2003", {"moe_layer_freq"},
+            fmt::format("moe_layer_freq has {} values, the model has {} layers", list.size(), model.layers.size()),
+            fmt::format("give {} values of 0 or 1, or one number N: experts in every N-th layer", model.layers.size()));
+        return;
+    }
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const std::int64_t* flag = list[i].integer();
+        if (flag == nullptr || (*flag != 0 && *flag != 1)) {
+            fields.report("SP1006", {"moe_layer_freq"},
+                          fmt::format("moe_layer_freq holds {} for layer {}, it must be 0 or 1", describe(list[i]), i),
+                          "1: the layer has experts, 0: it has none");
+            return;
+        }
+        model.layers[i].moe = *flag == 1;
+    }
+}
+
 /// Experts in the layers from first_k_dense_replace on whose number is a multiple of moe_layer_freq.
+void read_expert_layers(FieldReader& fields, const DeepseekDefaults& defaults, ModelSpec& model) {
+    const ConfigValue* freq = fields.find({"moe_layer_freq"});
+    if (freq != nullptr && freq->array() != nullptr) {
+        return read_listed_layers(fields, *freq->array(), model);
+    }
+    const auto dense = fields.number_or({"first_k_dense_replace"}, static_cast<double>(defaults.first_dense), 0.0, 1e9);
+    const std::int64_t every = fields.size_or({"moe_layer_freq"}, 1);
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+        model.layers[i].moe = static_cast<double>(i) >= dense && static_cast<std::int64_t>(i) % every == 0;
+    }
+}
+
 void read_moe(FieldReader& fields, ModelSpec& model, const DeepseekDefaults& defaults) {
     if (fields.is_null({"n_routed_experts"})) {
         return;
@@ -136,11 +169,7 @@ void read_moe(FieldReader& fields, ModelSpec& model, const DeepseekDefaults& def
         fields.missing({"num_experts_per_tok"});
     }
     read_experts(fields, model, defaults.experts);
-    const auto dense = fields.number_or({"first_k_dense_replace"}, static_cast<double>(defaults.first_dense), 0.0, 1e9);
-    const std::int64_t every = fields.size_or({"moe_layer_freq"}, 1);
-    for (std::size_t i = 0; i < model.layers.size(); ++i) {
-        model.layers[i].moe = static_cast<double>(i) >= dense && static_cast<std::int64_t>(i) % every == 0;
-    }
+    read_expert_layers(fields, defaults, model);
     model.moe.intermediate = fields.size_or({"moe_intermediate_size"}, defaults.expert_intermediate);
     const std::int64_t shared =
         fields.is_null({"n_shared_experts"}) ? 0 : fields.size_or({"n_shared_experts"}, defaults.shared);

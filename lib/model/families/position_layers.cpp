@@ -12,8 +12,19 @@ void read_position_layers(FieldReader& fields, ModelSpec& model) {
     const ConfigValue::Array* list = value != nullptr ? value->array() : nullptr;
     const bool derived = list != nullptr && list->empty();
     if (value != nullptr && !derived && (list == nullptr || list->size() != model.layers.size())) {
-        fields.report("SP2003", {"no_rope_layers"}, "no_rope_layers must hold 0 or 1 for each layer");
+        fields.report("SP2003", {"no_rope_layers"},
+                      list == nullptr ? fmt::format("no_rope_layers must be a list, not {}", describe(*value))
+                                      : fmt::format("no_rope_layers has {} values, the model has {} layers",
+                                                    list->size(), model.layers.size()),
+                      fmt::format("give 0 or 1 for each of the {} layers", model.layers.size()));
         return;
+    }
+    const bool stated = fields.find({"no_rope_layer_interval"}) != nullptr && (list == nullptr || derived);
+    if (fields.ok() && stated && model.layer_count() % interval != 0) {
+        model.notes.push_back(
+            fmt::format("no_rope_layer_interval {} does not divide the {} layers: Megatron-Core refuses it as a number "
+                        "and takes the same layers as a list (no_rope_layers)",
+                        interval, model.layer_count()));
     }
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
         const bool listed = list != nullptr && !derived;

@@ -21,7 +21,8 @@ struct Cut {
     const char* dimension;
     std::int64_t size;
     std::int64_t group;
-    bool of_experts = false;  ///< what cuts the experts does not cut within them
+    bool of_experts = false;      ///< what cuts the experts does not cut within them
+    std::int64_t most_parts = 0;  ///< further devices hold copies; 0 = no limit
 };
 
 void check_cut(const CheckContext& context, const std::string& tensor, const Cut& cut, std::set<std::string>& seen) {
@@ -34,7 +35,8 @@ void check_cut(const CheckContext& context, const std::string& tensor, const Cut
         });
     }
     const partition::SpecEntry axes = context.placer.existing_axes(entry, tensor);
-    const std::int64_t parts = context.placer.size_of(axes);
+    const std::int64_t devices = context.placer.size_of(axes);
+    const std::int64_t parts = cut.most_parts > 0 ? std::min(devices, cut.most_parts) : devices;
     if (parts == 1 || cut.group <= 1 || cut.size % parts != 0 || (cut.size / parts) % cut.group == 0 ||
         !seen.insert(cut.dimension).second) {
         return;
@@ -48,10 +50,10 @@ void check_cut(const CheckContext& context, const std::string& tensor, const Cut
                     cut.dimension, cut.size, entry.field, describe_axes(axes, job.mesh), cut.size / parts, tensor,
                     cut.group),
         context.placer.pointer_of(entry),
-        (whole
-             ? fmt::format("the {} groups divide over: {}; ", cut.size / cut.group, divisors_text(cut.size / cut.group))
-             : std::string()) +
-            fmt::format("or pad {} to {}, or remove quantization_config to plan unquantised weights", cut.dimension,
+        (whole ? fmt::format("the {} groups divide over: {}; or ", cut.size / cut.group,
+                             divisors_text(cut.size / cut.group))
+               : std::string()) +
+            fmt::format("pad {} to {}, or remove quantization_config to plan unquantised weights", cut.dimension,
                         base::checked_mul(base::ceil_div(cut.size, step), step)));
 }
 
@@ -84,6 +86,12 @@ void check_quantization(const CheckContext& context) {
         switch (parameter.parallel) {
             case model::ParallelDim::heads:
                 check_cut(context, parameter.name, {Semantic::head, "num_attention_heads * head_dim", size, group},
+                          seen);
+                break;
+            case model::ParallelDim::kv_heads:
+                check_cut(context, parameter.name,
+                          {Semantic::kv_head, "num_key_value_heads * head_dim", size, group, false,
+                           job.options.kv_heads == KvHeads::split ? 0 : job.model.attention.kv_heads},
                           seen);
                 break;
             case model::ParallelDim::mlp:

@@ -102,6 +102,30 @@ void check_unused_axes(const CheckContext& context) {
     }
 }
 
+namespace {
+
+/// Why Megatron-Core would not take fewer key/value heads than devices; empty where it does. Semantics 2.7, row 2b, and
+/// the even cut of its joined QKV weight (2.4).
+std::string megatron_refuses_sharing(const Job& job, std::int64_t devices) {
+    const model::AttentionSpec& attention = job.model.attention;
+    if (attention.is_latent()) {
+        return "";
+    }
+    if (job.options.compat == partition::Compat::seed) {
+        return "Megatron-Core before 0.16 refuses it (num_query_groups must be a multiple of the devices)";
+    }
+    const std::int64_t units = base::checked_add(attention.heads, base::checked_mul(2, attention.kv_heads));
+    const std::int64_t rows = base::checked_mul(units, attention.head_dim);
+    return rows % devices == 0
+               ? ""
+               : fmt::format(
+                     "Megatron-Core refuses it, as the ({} + 2 * {}) * {} = {} rows of its joined QKV weight are "
+                     "no multiple of {}",
+                     attention.heads, attention.kv_heads, attention.head_dim, rows, devices);
+}
+
+}  // namespace
+
 void check_kv_replication(const CheckContext& context) {
     const Plan& plan = context.plan;
     const Job& job = plan.job;
@@ -125,17 +149,22 @@ void check_kv_replication(const CheckContext& context) {
     }
     const std::int64_t copies = devices / heads;
     const std::int64_t wasted = bytes - bytes / copies;
-    if (wasted == 0) {
-        return;
+    const std::string refused = megatron_refuses_sharing(job, devices);
+    const std::string over =
+        fmt::format("num_key_value_heads {} over {} {}", heads, entry.field, describe_axes(axes, job.mesh));
+    const std::string hint =
+        fmt::format("sizes up to {} hold each head once; use the other factor {} for batch or sequence", heads, copies);
+    if (wasted > 0) {
+        context.diagnostics.report(
+            "SP4012",
+            fmt::format("{}: each head is held by {} devices, {} bytes per device more than an even cut would need{}{}",
+                        over, copies, wasted, refused.empty() ? "" : "; ", refused),
+            context.placer.pointer_of(entry), hint);
+    } else if (!refused.empty()) {
+        context.diagnostics.report("SP5003",
+                                   fmt::format("{}: {} devices compute with each head; {}", over, copies, refused),
+                                   context.placer.pointer_of(entry), hint);
     }
-    context.diagnostics.report(
-        "SP4012",
-        fmt::format("num_key_value_heads {} over {} {}: each head is held by {} devices, {} bytes per device more than "
-                    "an even cut would need",
-                    heads, entry.field, describe_axes(axes, job.mesh), copies, wasted),
-        context.placer.pointer_of(entry),
-        fmt::format("sizes up to {} hold each head once; use the other factor {} for batch or sequence", heads,
-                    copies));
 }
 
 namespace {
