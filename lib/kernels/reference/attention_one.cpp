@@ -3,7 +3,8 @@
 #include <vector>
 
 #include "kernels/reference/attention_rows.h"
-#include "kernels/reference/small_product.h"
+#include "kernels/reference/decode_tiles.h"
+#include "kernels/reference/elements.h"
 #include "kernels/reference/threads.h"
 #include "kernels/reference/tiles.h"
 
@@ -50,17 +51,33 @@ std::vector<Range> ranges_of(const AttentionProblem& problem) {
 /// What all heads sum over one range.
 struct Sums {
     std::vector<AttentionRow> rows;
-    std::vector<float> output;  ///< [h, dv]
+    std::vector<float> output;  ///< [h, dv] arranged and padded as decode_tiles.h says
 };
 
 template <typename T>
 class OneQuery {
 public:
-    OneQuery(const AttentionProblem& problem, const float* queries) : problem_(problem), queries_(queries) {}
+    explicit OneQuery(const AttentionProblem& problem)
+        : problem_(problem),
+          depth_(decode_functions().padded(problem.head_dim())),
+          width_(decode_functions().padded(problem.value_dim())),
+          queries_(static_cast<std::size_t>(problem.batch() * problem.heads() * depth_)) {
+        std::vector<float> row(static_cast<std::size_t>(problem.head_dim()));
+        for (std::int64_t r = 0; r < problem.batch() * problem.heads(); ++r) {
+            load_floats(problem.q, r * problem.head_dim(), problem.head_dim(), row.data());
+            for (std::int64_t i = 0; i < problem.head_dim(); ++i) {
+                queries_[static_cast<std::size_t>(r * depth_ + decode_functions().place(i, problem.q.dtype))] =
+                    row[static_cast<std::size_t>(i)];
+            }
+        }
+    }
+
+    /// Elements of a row of Sums::output.
+    std::int64_t width() const { return width_; }
 
     void sum(const Range& range, Sums& sums) const {
         const AttentionProblem& p = problem_;
-        sums.output.assign(static_cast<std::size_t>(p.heads() * p.value_dim()), 0.0F);
+        sums.output.assign(static_cast<std::size_t>(p.heads() * width_), 0.0F);
         sums.rows.clear();
         for (std::int64_t h = 0; h < p.heads(); ++h) {
             sums.rows.push_back({0, h, p.position_of(range.b, 0), range.keys});
@@ -68,11 +85,10 @@ public:
         std::vector<float> scores(static_cast<std::size_t>(p.heads() * key_block));
         for (std::int64_t begin = range.keys.begin; begin < range.keys.end;) {
             const Interval keys{begin, end_of_block(begin, range.keys.end)};
-            std::fill(scores.begin(), scores.end(), 0.0F);
             dot(range.b, keys, scores.data());
             for (AttentionRow& row : sums.rows) {
                 const float factor = weigh(p, row, scores.data() + row.head * key_block, keys, range.shift);
-                scale_values(sums.output.data() + row.head * p.value_dim(), p.value_dim(), factor);
+                scale_values(sums.output.data() + row.head * width_, width_, factor);
             }
             add_values(range.b, keys, scores.data(), sums.output.data());
             begin = keys.end;
@@ -110,9 +126,9 @@ private:
         const T* all = p.k.as<T>() + b * p.keys() * stride;
         for_tokens(keys, key_tokens, [&](std::int64_t g, Interval heads, std::int64_t first, std::int64_t count) {
             fetch_rows(all + (first + key_tokens) * stride + g * d, stride, d, keys.end - first - key_tokens);
-            dot_tile({queries_ + (b * p.heads() + heads.begin) * d, d},
-                     Matrix<const T>{all + first * stride + g * d, stride},
-                     {scores + heads.begin * key_block + first - keys.begin, key_block}, {heads.size(), count, d});
+            score_tile({queries_.data() + (b * p.heads() + heads.begin) * depth_, depth_},
+                       Matrix<const T>{all + first * stride + g * d, stride},
+                       {scores + heads.begin * key_block + first - keys.begin, key_block}, {heads.size(), count, d});
         });
     }
 
@@ -124,14 +140,16 @@ private:
         const T* all = p.v.as<T>() + b * p.keys() * stride;
         for_tokens(keys, value_tokens, [&](std::int64_t g, Interval heads, std::int64_t first, std::int64_t count) {
             fetch_rows(all + (first + value_tokens) * stride + g * row, stride, dv, keys.end - first - value_tokens);
-            weighted_tile({scores + heads.begin * key_block + first - keys.begin, key_block},
-                          Matrix<const T>{all + first * stride + g * row, stride}, {output + heads.begin * dv, dv},
-                          {heads.size(), dv, count});
+            value_tile({scores + heads.begin * key_block + first - keys.begin, key_block},
+                       Matrix<const T>{all + first * stride + g * row, stride}, {output + heads.begin * width_, width_},
+                       {heads.size(), dv, count});
         });
     }
 
     const AttentionProblem& problem_;
-    const float* queries_;  ///< [b, h, d]
+    std::int64_t depth_;  ///< of a row of queries
+    std::int64_t width_;
+    std::vector<float> queries_;  ///< [b, h, d] arranged and padded
 };
 
 /// Adds what a range summed to a row that has seen the keys before it.
@@ -151,8 +169,7 @@ void merge(AttentionRow& row, float* output, const AttentionRow& part, const flo
 
 template <typename T>
 void attend(const AttentionProblem& problem, const BeginRow& begin, const FinishRow& finish) {
-    std::vector<float> room;
-    const OneQuery<T> query(problem, as_floats(problem.q, room));
+    const OneQuery<T> query(problem);
     const std::vector<Range> ranges = ranges_of(problem);
     std::vector<Sums> sums(ranges.size());
     const std::int64_t dv = problem.value_dim();
@@ -163,6 +180,7 @@ void attend(const AttentionProblem& problem, const BeginRow& begin, const Finish
             query.sum(ranges[static_cast<std::size_t>(i)], sums[static_cast<std::size_t>(i)]);
         }
         std::vector<float> output(static_cast<std::size_t>(dv));
+        std::vector<float> part(output.size());
 #pragma omp for collapse(2) schedule(static)
         for (std::int64_t b = 0; b < problem.batch(); ++b) {
             for (std::int64_t h = 0; h < problem.heads(); ++h) {
@@ -171,8 +189,11 @@ void attend(const AttentionProblem& problem, const BeginRow& begin, const Finish
                 begin(b, row, output.data());
                 for (std::size_t i = 0; i < ranges.size(); ++i) {
                     if (ranges[i].b == b) {
-                        merge(row, output.data(), sums[i].rows[static_cast<std::size_t>(h)],
-                              sums[i].output.data() + h * dv, dv);
+                        const float* arranged = sums[i].output.data() + h * query.width();
+                        for (std::int64_t c = 0; c < dv; ++c) {
+                            part[static_cast<std::size_t>(c)] = arranged[decode_functions().place(c, problem.q.dtype)];
+                        }
+                        merge(row, output.data(), sums[i].rows[static_cast<std::size_t>(h)], part.data(), dv);
                     }
                 }
                 scale_values(output.data(), dv, add_sink(problem, row));
