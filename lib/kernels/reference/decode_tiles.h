@@ -41,22 +41,24 @@ inline const DecodeFunctions& decode_functions() {
     return available_decode_functions().front();
 }
 
-inline void score_tile(Matrix<const float> q, Matrix<const float> k, Matrix<float> scores, const TileShape& shape) {
-    decode_functions().scores_f32(q, k, scores, shape);
+inline void score_tile(const DecodeFunctions& functions, Matrix<const float> q, Matrix<const float> k,
+                       Matrix<float> scores, const TileShape& shape) {
+    functions.scores_f32(q, k, scores, shape);
 }
 
-inline void score_tile(Matrix<const float> q, Matrix<const std::uint16_t> k, Matrix<float> scores,
-                       const TileShape& shape) {
-    decode_functions().scores_bf16(q, k, scores, shape);
+inline void score_tile(const DecodeFunctions& functions, Matrix<const float> q, Matrix<const std::uint16_t> k,
+                       Matrix<float> scores, const TileShape& shape) {
+    functions.scores_bf16(q, k, scores, shape);
 }
 
-inline void value_tile(Matrix<const float> p, Matrix<const float> v, Matrix<float> out, const TileShape& shape) {
-    decode_functions().values_f32(p, v, out, shape);
+inline void value_tile(const DecodeFunctions& functions, Matrix<const float> p, Matrix<const float> v,
+                       Matrix<float> out, const TileShape& shape) {
+    functions.values_f32(p, v, out, shape);
 }
 
-inline void value_tile(Matrix<const float> p, Matrix<const std::uint16_t> v, Matrix<float> out,
-                       const TileShape& shape) {
-    decode_functions().values_bf16(p, v, out, shape);
+inline void value_tile(const DecodeFunctions& functions, Matrix<const float> p, Matrix<const std::uint16_t> v,
+                       Matrix<float> out, const TileShape& shape) {
+    functions.values_bf16(p, v, out, shape);
 }
 
 }  // namespace shardplan::kernels
