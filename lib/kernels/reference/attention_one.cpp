@@ -19,8 +19,8 @@ using base::Run;
 using tensor::DType;
 
 /// Tokens whose keys, and whose values, all heads read before the next ones.
-constexpr std::int64_t key_tokens = 16;
-constexpr std::int64_t value_tokens = 32;
+constexpr std::int64_t key_tokens = 8;
+constexpr std::int64_t value_tokens = 8;
 /// At most about so many ranges, each of whole blocks of keys, of which few are not worth the merging.
 constexpr std::int64_t most_ranges = 32;
 constexpr std::int64_t least_blocks = 2;
