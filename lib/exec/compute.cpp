@@ -270,13 +270,13 @@ void run_norm_apply(const BlockScene& scene, const ComputeStep& step, const mode
 }
 
 void run_linear(const BlockScene& scene, const LinearStep& linear) {
-    LinearCall call{scene.kernels, scene.scratch, scene.view(linear.x), {}, {}, {}, nullptr, linear.transposed, {}};
+    LinearCall call{
+        scene.kernels, scene.scratch, scene.view(linear.x), {}, {}, {}, scene.prepared, linear.transposed, {}};
     if (linear.norm != nullptr) {
         call.norm = norm_params(linear.norm->attributes.norm);
         call.norm_weight = linear.norm_weight < 0 ? ConstView{} : scene.view(linear.norm_weight);
         call.norm_bias = linear.norm_bias < 0 ? ConstView{} : scene.view(linear.norm_bias);
     }
-    call.prepared = scene.prepared;
     for (const LinearPart& part : linear.parts) {
         call.parts.push_back(
             {scene.view(part.weight), part.bias < 0 ? ConstView{} : scene.view(part.bias), scene.view(part.output)});

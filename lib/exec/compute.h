@@ -21,10 +21,10 @@ struct BlockScene {
     std::int64_t rank = 0;
     std::int64_t pass = 0;  ///< of the loop that the step is in
     const kernels::Kernels& kernels;
-    const kernels::Weight* prepared;                ///< of a linear, where its weights are kept so
-    std::span<std::byte> scratch;                   ///< of the step
-    std::span<const std::int64_t> first_positions;  ///< per sequence of the whole batch: position of its first token
-    std::span<const tensor::View> views;            ///< per value; those that are not live have no data
+    std::span<const kernels::Weight* const> prepared;  ///< of a linear's parts, where its weights are kept so
+    std::span<std::byte> scratch;                      ///< of the step
+    std::span<const std::int64_t> first_positions;     ///< per sequence of the whole batch: position of its first token
+    std::span<const tensor::View> views;               ///< per value; those that are not live have no data
 
     const tensor::View& view(plan::ValueId value) const { return views[static_cast<std::size_t>(value)]; }
     base::Interval range(plan::ValueId value, std::size_t dim) const {

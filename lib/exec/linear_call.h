@@ -1,5 +1,5 @@
-// One product of an activation with the weights of one step: an optional norm first, one matrix product for all parts
-// when they were prepared as one, biases last.
+// One product of an activation with the weights of one step: an optional norm first, once for all parts, biases last.
+// Each part is written where it belongs.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ struct LinearCall {
         kernels::View y;
     };
     const kernels::Kernels& kernels;
-    std::span<std::byte> scratch;  ///< room for the normalised input and the joint output, as the plan gives it
+    std::span<std::byte> scratch;  ///< room for the normalised input, as the plan gives it
     kernels::ConstView x;
     std::optional<kernels::NormParams> norm;
     kernels::ConstView norm_weight;
     kernels::ConstView norm_bias;
-    const kernels::Weight* prepared = nullptr;  ///< of all parts, outputs one behind the other
+    std::span<const kernels::Weight* const> prepared;  ///< per part; empty where they are plain
     bool transposed = false;
     std::vector<Part> parts;
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <stdexcept>
 
@@ -29,15 +28,6 @@ std::size_t instance_of(const plan::StoredTensor& stored, int layer) {
         throw std::logic_error(fmt::format("{} has no instance in layer {}", stored.name, layer));
     }
     return static_cast<std::size_t>(found - stored.layers.begin());
-}
-
-/// Copies w[in, out] into columns [first, first + out) of `whole`.
-void copy_columns(const tensor::View& w, const tensor::View& whole, std::int64_t first) {
-    const std::int64_t size = tensor::size_of(w.dtype);
-    for (std::int64_t row = 0; row < w.shape[0]; ++row) {
-        std::memcpy(whole.data + (row * whole.shape[1] + first) * size, w.data + row * w.shape[1] * size,
-                    static_cast<std::size_t>(w.shape[1] * size));
-    }
 }
 
 }  // namespace
@@ -137,47 +127,32 @@ void ParameterStore::load_plain(int stored, std::int64_t rank, const WeightSourc
 
 void ParameterStore::load_group(const Group& group, std::int64_t rank, const kernels::Kernels& kernels,
                                 const WeightSource& source, Allocator& allocator) {
-    const plan::StoredTensor& first = plan_.stored[static_cast<std::size_t>(group.front())];
-    const bool transposed = transposed_.at(group);
-    const std::size_t output_dim = transposed ? 1 : 0;
-    tensor::Shape shape = first.local_shape;
-    shape[output_dim] = 0;
-    std::int64_t bytes = 0;
-    for (const int stored : group) {
-        shape[output_dim] += plan_.stored[static_cast<std::size_t>(stored)].local_shape[output_dim];
-        bytes += plan_.stored[static_cast<std::size_t>(stored)].bytes_per_device;
-    }
-    for (const int layer : first.layers) {
-        if (!of_stage_.holds(group.front(), layer)) {
-            prepared_[group].emplace_back();
-            continue;
-        }
-        const Buffer buffer(allocator, Category::scratch, bytes);
-        const tensor::View whole = buffer.view(first.dtype, shape);
-        std::int64_t outputs = 0;
+    for (const int layer : plan_.stored[static_cast<std::size_t>(group.front())].layers) {
+        std::vector<Prepared>& parts = prepared_[group].emplace_back();
         for (const int stored : group) {
-            const plan::StoredTensor& tensor = plan_.stored[static_cast<std::size_t>(stored)];
-            const model::Parameter& parameter = plan_.graph.parameters[static_cast<std::size_t>(tensor.parameter)];
-            const auto ranges = partition::local_ranges(tensor.layout, tensor.shape, plan_.mesh.refined(), rank);
-            if (transposed && group.size() > 1) {
-                const Buffer part(allocator, Category::scratch, tensor.bytes_per_device);
-                source.fill(parameter, layer, ranges, part.view(tensor.dtype, tensor.local_shape));
-                copy_columns(part.view(tensor.dtype, tensor.local_shape), whole, outputs);
-            } else {
-                std::byte* data =
-                    whole.data + outputs * tensor.local_shape[1 - output_dim] * tensor::size_of(tensor.dtype);
-                source.fill(parameter, layer, ranges, {data, tensor.dtype, tensor.local_shape});
+            if (of_stage_.holds(stored, layer)) {
+                parts.push_back(load_prepared(stored, layer, transposed_.at(group), rank, kernels, source, allocator));
             }
-            outputs += tensor.local_shape[output_dim];
         }
-        Prepared prepared;
-        prepared.weight =
-            kernels.prepare(whole, transposed ? kernels::WeightOrder::in_out : kernels::WeightOrder::out_in);
-        prepared.logical = Reservation(allocator, Category::parameters, bytes);
-        prepared.padding = Reservation(allocator, Category::scratch,
-                                       std::max<std::int64_t>(0, prepared.weight->packed_bytes() - bytes));
-        prepared_[group].push_back(std::move(prepared));
     }
+}
+
+ParameterStore::Prepared ParameterStore::load_prepared(int stored, int layer, bool transposed, std::int64_t rank,
+                                                       const kernels::Kernels& kernels, const WeightSource& source,
+                                                       Allocator& allocator) const {
+    const plan::StoredTensor& tensor = plan_.stored[static_cast<std::size_t>(stored)];
+    const model::Parameter& parameter = plan_.graph.parameters[static_cast<std::size_t>(tensor.parameter)];
+    const auto ranges = partition::local_ranges(tensor.layout, tensor.shape, plan_.mesh.refined(), rank);
+    const std::int64_t bytes = tensor.bytes_per_device;
+    const Buffer buffer(allocator, Category::scratch, bytes);
+    const tensor::View whole = buffer.view(tensor.dtype, tensor.local_shape);
+    source.fill(parameter, layer, ranges, whole);
+    Prepared prepared;
+    prepared.weight = kernels.prepare(whole, transposed ? kernels::WeightOrder::in_out : kernels::WeightOrder::out_in);
+    prepared.logical = Reservation(allocator, Category::parameters, bytes);
+    prepared.padding =
+        Reservation(allocator, Category::scratch, std::max<std::int64_t>(0, prepared.weight->packed_bytes() - bytes));
+    return prepared;
 }
 
 tensor::ConstView ParameterStore::plain(int stored, int layer) const {
@@ -189,15 +164,18 @@ tensor::ConstView ParameterStore::plain(int stored, int layer) const {
     return instances[instance_of(tensor, layer)].view(tensor.dtype, tensor.local_shape);
 }
 
-const kernels::Weight* ParameterStore::prepared(const plan::BlockPlan& block, const LinearStep& linear,
-                                                int layer) const {
+std::vector<const kernels::Weight*> ParameterStore::prepared(const plan::BlockPlan& block, const LinearStep& linear,
+                                                             int layer) const {
     const Group group = stored_weights(block, linear);
     const auto found = group.empty() ? prepared_.end() : prepared_.find(group);
-    if (found == prepared_.end()) {
-        return nullptr;
+    std::vector<const kernels::Weight*> weights;
+    if (found != prepared_.end()) {
+        const plan::StoredTensor& first = plan_.stored[static_cast<std::size_t>(group.front())];
+        for (const Prepared& part : found->second[instance_of(first, layer)]) {
+            weights.push_back(part.weight.get());
+        }
     }
-    const plan::StoredTensor& first = plan_.stored[static_cast<std::size_t>(group.front())];
-    return found->second[instance_of(first, layer)].weight.get();
+    return weights;
 }
 
 }  // namespace shardplan::exec

@@ -1,6 +1,6 @@
 // The parameters of one rank: its shards, loaded from a source of weights. A weight never exists twice: those that only
-// linears use, as they are stored, are kept prepared for the kernels (several that one step multiplies with, as one
-// matrix); all others (gathered, looked up, added) are kept plain.
+// linears use, as they are stored, are kept prepared for the kernels; all others (gathered, looked up, added) are kept
+// plain, and so are those that one step multiplies with beside a plain one.
 #pragma once
 
 #include <map>
@@ -25,9 +25,9 @@ public:
 
     /// The plain shard; a view without data where it is kept prepared.
     tensor::ConstView plain(int stored, int layer) const;
-    /// The prepared matrix of all parts of a linear, one behind the other along the outputs; null where the parts are
-    /// kept plain.
-    const kernels::Weight* prepared(const plan::BlockPlan& block, const LinearStep& linear, int layer) const;
+    /// The prepared matrices of the parts of a linear; empty where they are kept plain.
+    std::vector<const kernels::Weight*> prepared(const plan::BlockPlan& block, const LinearStep& linear,
+                                                 int layer) const;
 
 private:
     using Group = std::vector<int>;  ///< indices into Plan::stored, in order of the parts
@@ -42,12 +42,14 @@ private:
     void load_plain(int stored, std::int64_t rank, const WeightSource& source, Allocator& allocator);
     void load_group(const Group& group, std::int64_t rank, const kernels::Kernels& kernels, const WeightSource& source,
                     Allocator& allocator);
+    Prepared load_prepared(int stored, int layer, bool transposed, std::int64_t rank, const kernels::Kernels& kernels,
+                           const WeightSource& source, Allocator& allocator) const;
 
     const plan::Plan& plan_;
     plan::StageTensors of_stage_;
-    std::map<Group, bool> transposed_;                 ///< groups that are kept prepared -> weights are [in, out]
-    std::vector<std::vector<Buffer>> plain_;           ///< per stored tensor, per instance; empty where prepared
-    std::map<Group, std::vector<Prepared>> prepared_;  ///< per instance
+    std::map<Group, bool> transposed_;        ///< groups that are kept prepared -> weights are [in, out]
+    std::vector<std::vector<Buffer>> plain_;  ///< per stored tensor, per instance; empty where prepared
+    std::map<Group, std::vector<std::vector<Prepared>>> prepared_;  ///< per instance, per part
 };
 
 }  // namespace shardplan::exec

@@ -32,7 +32,8 @@ UseTable make_use_table(const plan::Plan& plan, const Schedule& schedule, const 
         }
     }
     for (const StepSchedule& step : schedule.blocks[static_cast<std::size_t>(use.block)].steps) {
-        table.prepared.push_back(step.linear ? parameters.prepared(block, *step.linear, use.layer) : nullptr);
+        table.prepared.push_back(step.linear ? parameters.prepared(block, *step.linear, use.layer)
+                                             : std::vector<const kernels::Weight*>{});
     }
     return table;
 }

@@ -15,8 +15,8 @@
 namespace shardplan::exec {
 
 struct UseTable {
-    std::vector<std::pair<plan::ValueId, std::byte*>> stored;  ///< parameters and caches
-    std::vector<const kernels::Weight*> prepared;              ///< per step; null where it has none
+    std::vector<std::pair<plan::ValueId, std::byte*>> stored;   ///< parameters and caches
+    std::vector<std::vector<const kernels::Weight*>> prepared;  ///< per step and part of its linear
 };
 
 /// caches: per stored tensor, per instance.

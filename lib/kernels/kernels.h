@@ -58,6 +58,9 @@ public:
     // y[..., N] = x[..., K] W^T. y may be f32 where x and W are bf16 (partial sums).
     virtual std::unique_ptr<Weight> prepare(ConstView w, WeightOrder order) const = 0;
     virtual void matmul(ConstView x, const Weight& w, View y) const = 0;
+    /// Products of one x with several weights of one dtype: ys[i] has the bits that matmul gives for ws[i]. Few rows
+    /// take one pass over all weights.
+    virtual void matmul_parts(ConstView x, std::span<const Weight* const> ws, std::span<const View> ys) const = 0;
     /// The same on a plain buffer that is used only once (a weight gathered just before).
     virtual void matmul_plain(ConstView x, ConstView w, WeightOrder order, View y) const = 0;
 

@@ -4,9 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "base/checked.h"
-#include "plan/arena.h"
-
 namespace shardplan::plan {
 namespace {
 
@@ -155,21 +152,10 @@ private:
         fused_.scratch_bytes = scratch_bytes();
     }
 
-    /// The normalised input, and the joint result of weights that are stored as one matrix.
+    /// The normalised input, from which all parts are made.
     std::int64_t scratch_bytes() const {
-        const auto value = [&](ValueId id) -> const Value& { return block_.values[static_cast<std::size_t>(id)]; };
-        std::int64_t bytes = norm_is_adjacent_ ? arena_size(value(fused_.inputs.front()).local_bytes) : 0;
-        const bool joint = std::all_of(linears_.begin(), linears_.end(), [&](std::size_t i) {
-            return value(block_.steps[i].compute->inputs[1]).kind == ValueKind::parameter;
-        });
-        if (joint && linears_.size() > 1) {
-            std::int64_t outputs = 0;
-            for (const ValueId id : fused_.outputs) {
-                outputs = base::checked_add(outputs, value(id).local_bytes);
-            }
-            bytes = base::checked_add(bytes, arena_size(outputs));
-        }
-        return bytes;
+        const auto x = static_cast<std::size_t>(fused_.inputs.front());
+        return norm_is_adjacent_ ? block_.values[x].local_bytes : 0;
     }
 
     /// When the linear's result is only read by its bias_add, that becomes part of the step. Returns the result.

@@ -1,5 +1,5 @@
 // What a provider with fuse_layernorm_and_linear() computes in one module: the norm before a column-parallel linear,
-// and all linears of one slot that read the same input (query, key and value; gate and up) as one matrix product,
+// and all linears of one slot that read the same input (query, key and value; gate and up) in one pass over it,
 // biases included. Works on lowered steps: nothing about placement changes, only the order of weight gathers does.
 #pragma once
 

@@ -105,8 +105,8 @@ struct ComputeStep {
     /// loop that is the first pass, each further one takes one more.
     std::int64_t key_shift = 0;
     double flops = 0.0;  ///< per device, multiply and add counted as two
-    /// fused_linear: the normalised input, or the joint result before it is dealt out to the outputs, or both one
-    /// behind the other.
+    /// fused_linear with a norm: the normalised input, which all its parts read; each part is written to its output,
+    /// so that no room is needed for a joint result.
     std::int64_t scratch_bytes = 0;
     std::int64_t scratch_offset = -1;  ///< in the arena; -1 = needs none
     bool grouped = false;              ///< experts: one grouped product instead of one product after the other

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <stdexcept>
+#include <vector>
 
 #include "kernels/kernels.h"
 #include "kernels/tensors.h"
@@ -109,6 +111,42 @@ TEST_CASE("matmul flattens leading dimensions and reports the size of the weight
         Tensor y({2, 3, 5});
         kernels->matmul(x, *weight, y);
         CHECK(test::difference(y, naive_matmul(x, w, DType::f32), 1e-5) == "");
+    }
+}
+
+TEST_CASE("several weights at once: each result has the bits of its own product") {
+    const std::int64_t widths[] = {130, 37, 0, 64};
+    for (const KernelSet set : {KernelSet::reference, KernelSet::onednn}) {
+        const auto kernels = make_kernels(set);
+        for (const auto& [dtype, out] :
+             {std::pair{DType::f32, DType::f32}, {DType::bf16, DType::bf16}, {DType::bf16, DType::f32}}) {
+            for (const std::int64_t rows : {0, 1, 3, 8, 9, 150}) {
+                CAPTURE(to_string(set));
+                CAPTURE(rows);
+                const Tensor x = test::random_tensor(1, {1, rows, 301}, dtype);
+                std::vector<std::unique_ptr<Weight>> weights;
+                std::vector<const Weight*> parts;
+                std::vector<Tensor> expected;
+                std::vector<Tensor> results;
+                std::vector<View> views;
+                for (const std::int64_t width : widths) {
+                    const Tensor w = test::random_tensor(static_cast<std::uint64_t>(width), {width, 301}, dtype);
+                    parts.push_back(weights.emplace_back(kernels->prepare(w, WeightOrder::out_in)).get());
+                    Tensor& y = expected.emplace_back(tensor::Shape{1, rows, width}, out);
+                    kernels->matmul(x, *parts.back(), y);
+                    results.push_back(test::random_tensor(3, {1, rows, width}, out));
+                }
+                for (Tensor& result : results) {
+                    views.push_back(result);
+                }
+                kernels->matmul_parts(x, parts, views);
+                for (std::size_t i = 0; i < results.size(); ++i) {
+                    CHECK(results[i] == expected[i]);
+                }
+                views.pop_back();
+                CHECK_THROWS_AS(kernels->matmul_parts(x, parts, views), std::invalid_argument);
+            }
+        }
     }
 }
 

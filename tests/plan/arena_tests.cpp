@@ -84,6 +84,28 @@ TEST_CASE("the arena of a layer by hand") {
     CHECK(plan.memory.total() == plan.memory.parameters + plan.memory.cache + plan.memory.arena);
 }
 
+TEST_CASE("fused linears need no room beside their outputs but for the normalised input") {
+    constexpr std::int64_t hidden = 2 * 16 * 64 * 4;
+    constexpr std::int64_t intermediate = 2 * 16 * 96 * 4;
+    for (const char* provider : {"fused", "inference"}) {
+        const Plan plan = plan_of({.mesh = R"("dp": 1)", .backend = provider});
+        const BlockPlan& layer = block_of(plan, "layer");
+        CHECK(layer.peak_activation_bytes == hidden + 2 * intermediate);
+        CHECK(layer.arena_bytes == 2 * hidden + 2 * intermediate);  // as with steps of their own
+        std::vector<ValueId> gate_and_up;
+        for (const Step& step : layer.steps) {
+            if (step.compute && step.compute->kind == ComputeKind::fused_linear) {
+                CHECK(step.compute->scratch_bytes == hidden);
+                gate_and_up = step.compute->outputs;  // the last one
+            } else if (step.compute && step.compute->inputs == gate_and_up) {
+                CHECK(memory_owner(layer, step.compute->outputs.front()) == gate_and_up.front());
+                gate_and_up.clear();
+            }
+        }
+        CHECK(gate_and_up.empty());
+    }
+}
+
 TEST_CASE("the inference provider reduces, adds, normalises and gathers in one step") {
     const Plan inference = plan_of({.mesh = R"("tp": 4)", .axes = tokens_over_tp, .backend = "inference"});
     const std::string row = "InferenceRowParallelLinear";

@@ -51,26 +51,32 @@ public:
     }
 
     void matmul(ConstView x, const Weight& w, View y) const override {
-        const auto* weight = dynamic_cast<const OnednnWeight*>(&w);
-        if (weight == nullptr) {
-            reject("matmul", "the weight was prepared by another set of kernels");
+        const Weight* weight = &w;
+        matmul_parts(x, {&weight, 1}, {&y, 1});
+    }
+
+    void matmul_parts(ConstView x, std::span<const Weight* const> ws, std::span<const View> ys) const override {
+        check_parts(ws, ys);
+        std::vector<StripPart> strips;
+        std::vector<ProductPart> blocks;
+        std::vector<ProductPart> plain;
+        MatmulShape shape;
+        for (std::size_t i = 0; i < ws.size(); ++i) {
+            shape = check_matmul(x, ws[i]->outputs(), ws[i]->inputs(), ws[i]->dtype(), ys[i]);
+            const OnednnWeight& weight = own_weight(*ws[i]);
+            const onednn::PackedWeight* packed = weight.packed();
+            if (packed == nullptr) {
+                strips.push_back({{weight.strips(), weight.dtype()}, shape.n, ys[i]});
+            } else if (shape.m > small_rows || (shape.m > 0 && packed->packing() == onednn::Packing::other)) {
+                library_.matmul(x, *packed, shape, ys[i]);
+            } else {
+                std::vector<ProductPart>& few = packed->packing() == onednn::Packing::blocks ? blocks : plain;
+                few.push_back({packed->data(), shape.n, ys[i]});
+            }
         }
-        const MatmulShape shape = check_matmul(x, w.outputs(), w.inputs(), w.dtype(), y);
-        if (weight->packed() == nullptr) {
-            multiply_strips(x, {weight->strips(), w.dtype()}, shape, y);
-            return;
-        }
-        if (shape.m == 0) {
-            return;
-        }
-        const onednn::PackedWeight& packed = *weight->packed();
-        if (shape.m > small_rows || packed.packing() == onednn::Packing::other) {
-            library_.matmul(x, packed, shape, y);
-        } else if (packed.packing() == onednn::Packing::blocks) {
-            multiply_few_blocks(x, packed.data(), shape, y);
-        } else {
-            multiply_few(x, {packed.data(), x.dtype, {shape.n, shape.k}}, shape, y);
-        }
+        multiply_strips(x, shape, strips);
+        multiply_few_blocks(x, shape, blocks);
+        multiply_few(x, shape, plain);
     }
 
     void matmul_plain(ConstView x, ConstView w, WeightOrder order, View y) const override {
@@ -102,6 +108,14 @@ public:
     }
 
 private:
+    static const OnednnWeight& own_weight(const Weight& w) {
+        const auto* weight = dynamic_cast<const OnednnWeight*>(&w);
+        if (weight == nullptr) {
+            reject("matmul", "the weight was prepared by another set of kernels");
+        }
+        return *weight;
+    }
+
     /// y = act(x), or act(x) * factor; in float whatever the dtypes, chunk by chunk.
     void activate_chunks(const ConstView& x, const ConstView* factor, Activation activation, const View& y) const {
         constexpr std::int64_t chunk = Library::activation_chunk;

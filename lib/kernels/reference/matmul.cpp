@@ -134,17 +134,45 @@ MatmulShape check_matmul(const ConstView& x, std::int64_t n, std::int64_t k, DTy
     return {leading_count(x.shape), n, k};
 }
 
+void check_parts(std::span<const Weight* const> ws, std::span<const View> ys) {
+    check_length("matmul_parts", "ys", ys.size(), std::ssize(ws));
+}
+
 std::unique_ptr<Weight> ReferenceKernels::prepare(ConstView w, WeightOrder order) const {
     const WeightSize size = check_weight("prepare", w, order);
     return std::make_unique<ReferenceWeight>(size, w.dtype, natural_copy(w, order, size));
 }
 
-void ReferenceKernels::matmul(ConstView x, const Weight& w, View y) const {
+namespace {
+
+const ReferenceWeight& own_weight(const Weight& w) {
     const auto* weight = dynamic_cast<const ReferenceWeight*>(&w);
     if (weight == nullptr) {
         reject("matmul", "the weight was prepared by another set of kernels");
     }
-    multiply_natural(x, weight->view(), check_matmul(x, w.outputs(), w.inputs(), w.dtype(), y), y);
+    return *weight;
+}
+
+}  // namespace
+
+void ReferenceKernels::matmul(ConstView x, const Weight& w, View y) const {
+    multiply_natural(x, own_weight(w).view(), check_matmul(x, w.outputs(), w.inputs(), w.dtype(), y), y);
+}
+
+void ReferenceKernels::matmul_parts(ConstView x, std::span<const Weight* const> ws, std::span<const View> ys) const {
+    check_parts(ws, ys);
+    std::vector<ProductPart> few;
+    MatmulShape shape;
+    for (std::size_t i = 0; i < ws.size(); ++i) {
+        shape = check_matmul(x, ws[i]->outputs(), ws[i]->inputs(), ws[i]->dtype(), ys[i]);
+        const ConstView w = own_weight(*ws[i]).view();
+        if (shape.m <= small_rows) {
+            few.push_back({w.data, shape.n, ys[i]});
+        } else {
+            multiply_natural(x, w, shape, ys[i]);
+        }
+    }
+    multiply_few(x, shape, few);
 }
 
 void ReferenceKernels::matmul_plain(ConstView x, ConstView w, WeightOrder order, View y) const {

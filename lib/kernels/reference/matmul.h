@@ -17,6 +17,9 @@ struct MatmulShape {
 /// Throws std::invalid_argument where x, the weight [n, k] of `dtype` and y do not fit each other.
 MatmulShape check_matmul(const ConstView& x, std::int64_t n, std::int64_t k, tensor::DType dtype, const View& y);
 
+/// Throws std::invalid_argument where there are not as many results as weights.
+void check_parts(std::span<const Weight* const> ws, std::span<const View> ys);
+
 /// {n, k} of a weight as stored; checks its rank and dtype.
 struct WeightSize {
     std::int64_t outputs = 0;

@@ -11,6 +11,7 @@ public:
 
     std::unique_ptr<Weight> prepare(ConstView w, WeightOrder order) const override;
     void matmul(ConstView x, const Weight& w, View y) const override;
+    void matmul_parts(ConstView x, std::span<const Weight* const> ws, std::span<const View> ys) const override;
     void matmul_plain(ConstView x, ConstView w, WeightOrder order, View y) const override;
 
     void norm(ConstView x, ConstView w, ConstView b, const NormParams& params, View y) const override;

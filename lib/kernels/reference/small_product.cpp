@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/reference/elements.h"
+#include "kernels/reference/product_parts.h"
 #include "kernels/reference/threads.h"
 #include "kernels/reference/tiles.h"
 
@@ -32,38 +33,38 @@ void sum_columns(const float* x, const T* w, const MatmulShape& shape, std::int6
 }
 
 template <typename T>
-void multiply_range(const float* x, const T* w, const MatmulShape& shape, const View& y) {
-#pragma omp parallel for schedule(static) if (worth_threads(shape.n * shape.k))
-    for (std::int64_t n0 = 0; n0 < shape.n; n0 += few_columns) {
+void multiply_columns(const float* x, const MatmulShape& shape, std::span<const ProductPart> parts) {
+    for_each_piece(parts, {few_columns, 1, shape.k}, [&](const PartPiece& piece) {
         float sums[small_rows * few_columns] = {};
-        const std::int64_t cols = std::min(few_columns, shape.n - n0);
-        sum_columns(x, w, shape, n0, cols, sums);
+        const ProductPart& part = parts[piece.part];
+        const std::int64_t cols = piece.end - piece.begin;
+        sum_columns(x, reinterpret_cast<const T*>(part.w), shape, piece.begin, cols, sums);
         for (std::int64_t i = 0; i < shape.m; ++i) {
-            store_floats(sums + i * few_columns, cols, y, i * shape.n + n0);
+            store_floats(sums + i * few_columns, cols, part.y, i * part.n + piece.begin);
         }
-    }
+    });
 }
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-/// Calls sum(block number, its sums) for all blocks and stores what it gives.
+/// Calls sum(part, block number, its sums) for all blocks and stores what it gives.
 template <typename Sum>
-void for_each_block(const MatmulShape& shape, const View& y, Sum sum) {
-#pragma omp parallel for schedule(static) if (worth_threads(shape.n * shape.k))
-    for (std::int64_t n0 = 0; n0 < shape.n; n0 += block_columns) {
+void for_each_block(const MatmulShape& shape, std::span<const ProductPart> parts, Sum sum) {
+    for_each_piece(parts, {block_columns, 1, shape.k}, [&](const PartPiece& piece) {
         float sums[small_rows * block_columns] = {};
-        sum(n0 / block_columns, Matrix<float>{sums, block_columns});
+        const ProductPart& part = parts[piece.part];
+        sum(part, piece.begin / block_columns, Matrix<float>{sums, block_columns});
         for (std::int64_t i = 0; i < shape.m; ++i) {
-            store_floats(sums + i * block_columns, std::min(block_columns, shape.n - n0), y, i * shape.n + n0);
+            store_floats(sums + i * block_columns, piece.end - piece.begin, part.y, i * part.n + piece.begin);
         }
-    }
+    });
 }
 
-void multiply_pairs(const ConstView& x, const std::byte* blocks, const MatmulShape& shape, const View& y,
+void multiply_pairs(const ConstView& x, const MatmulShape& shape, std::span<const ProductPart> parts,
                     const TileFunctions& functions) {
-    const auto* words = reinterpret_cast<const std::uint32_t*>(blocks);
+    const auto words = [](const ProductPart& part) { return reinterpret_cast<const std::uint32_t*>(part.w); };
     const std::int64_t block = round_up(shape.k, block_depth(DType::bf16)) / 2 * block_columns;
     const std::int64_t used = (shape.k + 1) / 2;
     // Rows of x end with a zero where k is odd, as the blocks do.
@@ -73,8 +74,8 @@ void multiply_pairs(const ConstView& x, const std::byte* blocks, const MatmulSha
             std::memcpy(rows.data() + i * used, x.as<std::uint16_t>() + i * shape.k,
                         static_cast<std::size_t>(shape.k) * sizeof(std::uint16_t));
         }
-        for_each_block(shape, y, [&](std::int64_t i, Matrix<float> sums) {
-            functions.block_pairs({rows.data(), used}, words + i * block, sums, {shape.m, block_columns, used});
+        for_each_block(shape, parts, [&](const ProductPart& part, std::int64_t i, Matrix<float> sums) {
+            functions.block_pairs({rows.data(), used}, words(part) + i * block, sums, {shape.m, block_columns, used});
         });
         return;
     }
@@ -82,8 +83,9 @@ void multiply_pairs(const ConstView& x, const std::byte* blocks, const MatmulSha
     for (std::int64_t i = 0; i < shape.m; ++i) {
         load_floats(x, i * shape.k, shape.k, rows.data() + i * 2 * used);
     }
-    for_each_block(shape, y, [&](std::int64_t i, Matrix<float> sums) {
-        functions.block_bf16({rows.data(), 2 * used}, words + i * block, sums, {shape.m, block_columns, 2 * used});
+    for_each_block(shape, parts, [&](const ProductPart& part, std::int64_t i, Matrix<float> sums) {
+        functions.block_bf16({rows.data(), 2 * used}, words(part) + i * block, sums,
+                             {shape.m, block_columns, 2 * used});
     });
 }
 
@@ -93,30 +95,44 @@ std::int64_t block_depth(DType dtype) {
     return dtype == DType::bf16 ? 32 : 16;
 }
 
-void multiply_few_blocks(const ConstView& x, const std::byte* blocks, const MatmulShape& shape, const View& y,
+void multiply_few_blocks(const ConstView& x, const MatmulShape& shape, std::span<const ProductPart> parts,
                          const TileFunctions& functions) {
-    if (x.dtype == DType::bf16) {
-        multiply_pairs(x, blocks, shape, y, functions);
+    if (shape.m == 0 || parts.empty()) {
         return;
     }
-    const auto* values = reinterpret_cast<const float*>(blocks);
+    if (x.dtype == DType::bf16) {
+        multiply_pairs(x, shape, parts, functions);
+        return;
+    }
     const std::int64_t block = round_up(shape.k, block_depth(DType::f32)) * block_columns;
-    for_each_block(shape, y, [&](std::int64_t i, Matrix<float> sums) {
-        functions.block_f32({x.as<float>(), shape.k}, values + i * block, sums, {shape.m, block_columns, shape.k});
+    for_each_block(shape, parts, [&](const ProductPart& part, std::int64_t i, Matrix<float> sums) {
+        functions.block_f32({x.as<float>(), shape.k}, reinterpret_cast<const float*>(part.w) + i * block, sums,
+                            {shape.m, block_columns, shape.k});
     });
 }
 
-void multiply_few(const ConstView& x, const ConstView& w, const MatmulShape& shape, const View& y) {
-    if (shape.m == 0 || shape.n == 0) {
+void multiply_few_blocks(const ConstView& x, const std::byte* blocks, const MatmulShape& shape, const View& y,
+                         const TileFunctions& functions) {
+    const ProductPart part{blocks, shape.n, y};
+    multiply_few_blocks(x, shape, {&part, 1}, functions);
+}
+
+void multiply_few(const ConstView& x, const MatmulShape& shape, std::span<const ProductPart> parts) {
+    if (shape.m == 0 || parts.empty()) {
         return;
     }
     std::vector<float> room;
     const float* rows = as_floats(x, room);
-    if (w.dtype == DType::f32) {
-        multiply_range(rows, w.as<float>(), shape, y);
+    if (x.dtype == DType::f32) {
+        multiply_columns<float>(rows, shape, parts);
     } else {
-        multiply_range(rows, w.as<std::uint16_t>(), shape, y);
+        multiply_columns<std::uint16_t>(rows, shape, parts);
     }
+}
+
+void multiply_few(const ConstView& x, const ConstView& w, const MatmulShape& shape, const View& y) {
+    const ProductPart part{w.data, shape.n, y};
+    multiply_few(x, shape, {&part, 1});
 }
 
 float read_all(const std::byte* data, std::int64_t bytes) {

@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "kernels/reference/elements.h"
+#include "kernels/reference/product_parts.h"
 #include "kernels/reference/small_product.h"
 #include "kernels/reference/threads.h"
 #include "kernels/reference/tiles.h"
@@ -200,29 +201,34 @@ QuantisedStrips pack_quantised(const ConstView& w, WeightOrder order, WeightSize
     return result;
 }
 
-void multiply_strips(const ConstView& x, const StripWeight& w, const MatmulShape& shape, const View& y) {
-    if (shape.m == 0 || shape.n == 0) {
+void multiply_strips(const ConstView& x, const MatmulShape& shape, std::span<const StripPart> parts) {
+    if (shape.m == 0 || parts.empty()) {
         return;
     }
     std::vector<float> room;
-    const BlockSums block(as_floats(x, room), w, shape);
-    if (shape.m <= small_rows) {
-        for_each_block({shape.n, shape.k}, [&](base::Interval columns) {
-            float sums[small_rows * block_columns] = {};
-            block.few(columns.begin, {sums, block_columns});
-            store(sums, 0, shape.m, columns.begin, w, shape, y);
-        });
-        return;
-    }
-#pragma omp parallel for collapse(2) schedule(static) if (worth_threads(shape.m * shape.n * shape.k))
-    for (std::int64_t n0 = 0; n0 < shape.n; n0 += block_columns) {
-        for (std::int64_t m0 = 0; m0 < shape.m; m0 += panel_rows) {
-            float sums[panel_rows * block_columns] = {};
-            const std::int64_t rows = std::min(panel_rows, shape.m - m0);
-            block.many(n0, m0, rows, {sums, block_columns});
-            store(sums, m0, rows, n0, w, shape, y);
+    const float* rows = as_floats(x, room);
+    const bool few = shape.m <= small_rows;
+    const std::int64_t row_blocks = few ? 1 : (shape.m + panel_rows - 1) / panel_rows;
+    for_each_piece(parts, {block_columns, row_blocks, few ? shape.k : shape.m * shape.k}, [&](const PartPiece& piece) {
+        float sums[panel_rows * block_columns];
+        const StripPart& part = parts[piece.part];
+        const MatmulShape whole{shape.m, part.n, shape.k};
+        const BlockSums block(rows, part.w, whole);
+        const std::int64_t m0 = piece.row_block * panel_rows;
+        const std::int64_t count = std::min(panel_rows, shape.m - m0);
+        std::fill_n(sums, count * block_columns, 0.0F);
+        if (few) {
+            block.few(piece.begin, {sums, block_columns});
+        } else {
+            block.many(piece.begin, m0, count, {sums, block_columns});
         }
-    }
+        store(sums, m0, count, piece.begin, part.w, whole, part.y);
+    });
+}
+
+void multiply_strips(const ConstView& x, const StripWeight& w, const MatmulShape& shape, const View& y) {
+    const StripPart part{w, shape.n, y};
+    multiply_strips(x, shape, {&part, 1});
 }
 
 }  // namespace shardplan::kernels

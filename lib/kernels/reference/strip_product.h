@@ -34,4 +34,12 @@ QuantisedStrips pack_quantised(const ConstView& w, WeightOrder order, WeightSize
 /// y = x W^T; x is f32 or bf16.
 void multiply_strips(const ConstView& x, const StripWeight& w, const MatmulShape& shape, const View& y);
 
+/// One of several weights that are multiplied with the same rows, and all of them in one pass; shape.n is not used.
+struct StripPart {
+    StripWeight w;
+    std::int64_t n = 0;
+    View y;
+};
+void multiply_strips(const ConstView& x, const MatmulShape& shape, std::span<const StripPart> parts);
+
 }  // namespace shardplan::kernels
