@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <set>
 
+#include "base/output_path.h"
 #include "base/spelling.h"
+#include "config/assignment.h"
 #include "diag/codes.h"
 
 namespace shardplan::app {
@@ -28,6 +29,11 @@ std::int64_t parse_count(const std::string& option, const std::string& text, std
     return value;
 }
 
+/// "-" is standard output, which an empty name stands for.
+std::string file_or_standard(const std::string& name) {
+    return name == "-" ? "" : name;
+}
+
 Output parse_output(const std::string& text, bool for_findings) {
     static const std::vector<std::pair<std::string, Format>> formats = {{"text", Format::text},
                                                                         {"json", Format::json},
@@ -41,7 +47,7 @@ Output parse_output(const std::string& text, bool for_findings) {
     }
     for (const auto& [known, format] : formats) {
         if (name == known && (for_findings || format <= Format::json)) {
-            return {format, equals == std::string::npos ? "" : text.substr(equals + 1)};
+            return {format, equals == std::string::npos ? "" : file_or_standard(text.substr(equals + 1))};
         }
     }
     throw UsageError(fmt::format("--format takes {}, optionally with =FILE, got '{}'",
@@ -184,12 +190,15 @@ void convert_outputs(Arguments& arguments, const Raw& raw) {
             throw UsageError(raw.output->empty() ? "-o: the name of the file is empty"
                                                  : "-o: every --format has a file of its own already");
         }
-        open->file = *raw.output;
+        open->file = file_or_standard(*raw.output);
     }
-    std::set<std::string> files;
-    for (const Output& output : arguments.outputs) {
-        if (!output.file.empty() && !files.insert(output.file).second) {
-            throw UsageError(fmt::format("two formats for one file, '{}'", output.file));
+    for (std::size_t i = 0; i < arguments.outputs.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+            const std::string& one = arguments.outputs[j].file;
+            const std::string& other = arguments.outputs[i].file;
+            if (!one.empty() && !other.empty() && base::same_place(one, other)) {
+                throw UsageError(fmt::format("two formats for one file, '{}'", other));
+            }
         }
     }
     const auto to_standard_output = std::count_if(arguments.outputs.begin(), arguments.outputs.end(),
@@ -253,7 +262,20 @@ void convert_repeat(Arguments& arguments, const Raw& raw) {
     arguments.verify = false;
 }
 
+void check_overrides(const Arguments& arguments, const Raw& raw) {
+    if (raw.mesh && raw.mesh->empty()) {
+        throw UsageError("--mesh takes axes as name=size, e.g. dp=2,tp=4, got ''");
+    }
+    for (const std::string& text : arguments.overrides.set) {
+        if (!config::is_assignment(text)) {
+            throw UsageError(fmt::format(
+                "--set takes key.path=value, e.g. workload.batch_size=8: \"{}\" is not key.path=value", text));
+        }
+    }
+}
+
 void convert(Arguments& arguments, const Raw& raw) {
+    check_overrides(arguments, raw);
     constexpr std::int64_t many = std::int64_t{1} << 40;
     if (raw.mesh) {
         arguments.overrides.mesh = raw.mesh;

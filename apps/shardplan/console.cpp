@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <system_error>
 
 #include "base/output_path.h"
 #include "comm/session.h"
@@ -58,6 +60,28 @@ report::Style style_for(const Arguments& arguments, Stream stream) {
     style.colour = wants_colour(arguments.colour, stream);
     style.ascii = arguments.ascii || (is_terminal(stream) && !utf8_locale());
     return style;
+}
+
+void refuse_overwriting(const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
+    for (const Output& output : outputs) {
+        for (const std::string& input : inputs) {
+            std::error_code ignored;  // what is not there is not the same file
+            if (!output.file.empty() && std::filesystem::is_regular_file(input, ignored) &&
+                std::filesystem::equivalent(output.file, input, ignored)) {
+                throw UsageError(fmt::format("cannot write '{}': it is the input '{}'", output.file, input));
+            }
+        }
+    }
+}
+
+std::vector<std::string> files_of(const std::vector<config::Document>& documents) {
+    std::vector<std::string> files;
+    for (const config::Document& document : documents) {
+        for (const config::Source& source : document.sources) {
+            files.push_back(source.name);
+        }
+    }
+    return files;
 }
 
 void write_output(const Output& output, const std::function<void(std::ostream&)>& write) {

@@ -21,6 +21,13 @@ enum class Stream : std::uint8_t { output, error, file };
 /// terminal that is not "dumb"; under mpirun no stream counts as a terminal.
 report::Style style_for(const Arguments& arguments, Stream stream);
 
+/// Throws UsageError when an output is the same file (by device and inode) as one of `inputs`, of which those that are
+/// no files ("-", "<stdin>") do not count.
+void refuse_overwriting(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
+
+/// Files that the documents were read from.
+std::vector<std::string> files_of(const std::vector<config::Document>& documents);
+
 /// Calls `write` with standard output, or with a file beside `output.file` that is renamed when complete.
 /// Throws UsageError when the file cannot be written.
 void write_output(const Output& output, const std::function<void(std::ostream&)>& write);

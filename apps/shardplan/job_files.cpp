@@ -16,24 +16,34 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Every *.json below `directory`, sorted.
-std::vector<std::string> json_files(const std::string& directory) {
-    std::vector<std::string> files;
+/// Every *.json below `directory`; directories that cannot be read do not keep the others from being searched.
+void collect(const fs::path& directory, std::vector<std::string>& files, std::vector<UnreadableDirectory>& unreadable) {
+    std::vector<fs::path> below;
     std::error_code error;
-    fs::recursive_directory_iterator entry(directory, error);
-    while (!error && entry != fs::recursive_directory_iterator()) {
+    for (fs::directory_iterator entry(directory, error); !error && entry != fs::directory_iterator();
+         entry.increment(error)) {
         const fs::path& path = entry->path();
         std::error_code ignored;
-        if (entry->is_directory(ignored) && path.filename().string().starts_with('.')) {
-            entry.disable_recursion_pending();
+        if (entry->is_directory(ignored) && !entry->is_symlink(ignored)) {
+            if (!path.filename().string().starts_with('.')) {
+                below.push_back(path);
+            }
         } else if (path.extension() == ".json" && entry->is_regular_file(ignored)) {
             files.push_back(path.lexically_normal().string());
         }
-        entry.increment(error);
     }
     if (error) {
-        throw UsageError(fmt::format("cannot read directory '{}': {}", directory, error.message()));
+        unreadable.push_back({directory.lexically_normal().string(), error.message()});
     }
+    for (const fs::path& path : below) {
+        collect(path, files, unreadable);
+    }
+}
+
+/// Sorted.
+std::vector<std::string> json_files(const std::string& directory, std::vector<UnreadableDirectory>& unreadable) {
+    std::vector<std::string> files;
+    collect(directory, files, unreadable);
     std::sort(files.begin(), files.end());
     return files;
 }
@@ -70,7 +80,7 @@ JobFiles find_jobs(const std::vector<std::string>& names, bool bare_models) {
             take(name);
             continue;
         }
-        for (const std::string& file : json_files(name)) {
+        for (const std::string& file : json_files(name, found.unreadable)) {
             const std::string reason = reason_to_skip(file, bare_models);
             if (reason.empty()) {
                 take(file);

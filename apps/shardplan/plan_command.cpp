@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "commands.h"
+#include "config/model_file.h"
 #include "console.h"
 #include "planned_job.h"
 #include "report/plan_json.h"
@@ -67,6 +68,8 @@ void write_plan(const Arguments& arguments, const Output& output, const PlannedJ
 
 ExitCode plan_command(const Arguments& arguments) {
     const PlannedJob planned = plan_job(arguments);
+    refuse_overwriting(arguments.outputs, {config::config_in_directory(arguments.job)});
+    refuse_overwriting(arguments.outputs, files_of(planned.documents));
     if (!planned.plan) {
         for (const Output& output : arguments.outputs) {
             if (output.format == Format::json) {

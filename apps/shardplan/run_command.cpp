@@ -9,6 +9,7 @@
 #include "base/output_path.h"
 #include "comm/communicator.h"
 #include "commands.h"
+#include "config/model_file.h"
 #include "config/safetensors.h"
 #include "config/token_file.h"
 #include "console.h"
@@ -52,6 +53,11 @@ std::optional<plan::Plan> reference_plan(const plan::Plan& plan, std::int64_t to
 
 /// Before anything runs: can the results be written, is the checkpoint there?
 void check_paths(const Arguments& arguments) {
+    std::vector<Output> outputs = arguments.outputs;
+    for (const std::string& file : {arguments.logits, arguments.trace, arguments.save_weights}) {
+        outputs.push_back({Format::json, file});
+    }
+    refuse_overwriting(outputs, {config::config_in_directory(arguments.job), arguments.tokens, arguments.weights});
     if (!arguments.weights.empty() && !std::filesystem::exists(arguments.weights)) {
         throw UsageError(fmt::format("--weights: there is no '{}'", arguments.weights));
     }

@@ -47,13 +47,17 @@ public:
     ExitCode run() {
         JobFiles files = find_jobs(options_.files, arguments_.overrides.mesh.has_value());
         report_.skipped = std::move(files.skipped);
+        for (const UnreadableDirectory& directory : files.unreadable) {
+            add_unreadable(directory);
+        }
         for (const std::string& file : files.jobs) {
             check(file);
         }
         tell_skipped();
-        if (files.jobs.empty()) {
+        if (files.jobs.empty() && files.unreadable.empty()) {
             throw UsageError("no job was found");
         }
+        refuse_overwriting(arguments_.outputs, inputs_);
         for (const Output& output : arguments_.outputs) {
             write(output);
         }
@@ -61,6 +65,14 @@ public:
     }
 
 private:
+    void add_unreadable(const UnreadableDirectory& directory) {
+        diag::Diagnostics found;
+        found.report("SP1001", fmt::format("cannot read directory '{}': {}", directory.name, directory.reason));
+        found.all().front().span = diag::SourceSpan{directory.name, 1, 1, 1, 1};
+        report_.files.push_back({directory.name, std::move(found.all())});
+        unreadable_ = true;
+    }
+
     void check(const std::string& file) {
         PlannedJob planned;
         const std::string shown = file == "-" ? options_.stdin_name : file;
@@ -73,6 +85,10 @@ private:
         } else {
             unreadable_ = true;
         }
+        for (const std::string& input : files_of(planned.documents)) {
+            inputs_.push_back(input);
+        }
+        inputs_.push_back(source ? source->name : shown);
         report::CheckedFile checked{source ? source->name : shown, std::move(planned.diagnostics.all())};
         for (diag::Diagnostic& finding : checked.findings) {
             if (!finding.span) {
@@ -153,6 +169,7 @@ private:
     const Arguments& arguments_;
     const ValidateArguments& options_;
     report::CheckReport report_;
+    std::vector<std::string> inputs_;  ///< files that were read
     bool unreadable_ = false;
 };
 

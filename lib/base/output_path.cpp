@@ -8,6 +8,10 @@ namespace shardplan::base {
 OutputPath output_path(const std::string& path, const std::string& suffix) {
     namespace fs = std::filesystem;
     std::error_code ignored;
+    const fs::file_status there = fs::status(path, ignored);
+    if (fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there)) {
+        return {path, path};  // the links of /proc to open pipes name no file: only opening them follows them
+    }
     constexpr int most_links = 40;
     fs::path place = path;
     for (int i = 0; i < most_links && fs::is_symlink(place, ignored); ++i) {  // its target need not exist
@@ -15,9 +19,16 @@ OutputPath output_path(const std::string& path, const std::string& suffix) {
         place = target.is_absolute() ? target : place.parent_path() / target;
     }
     const std::string final = place.string();
-    const fs::file_status status = fs::status(final, ignored);
-    const bool special = fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
-    return {final, special ? final : final + suffix};
+    return {final, final + suffix};
+}
+
+bool same_place(const std::string& one, const std::string& other) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    if (one == other || fs::equivalent(one, other, error)) {
+        return one == other || fs::is_regular_file(one, error);
+    }
+    return fs::weakly_canonical(one, error) == fs::weakly_canonical(other, error) && !fs::exists(one, error);
 }
 
 }  // namespace shardplan::base

@@ -21,4 +21,7 @@ struct OutputPath {
 /// `suffix` tells the name beside apart.
 OutputPath output_path(const std::string& path, const std::string& suffix);
 
+/// Whether what is written to `one` and to `other` would end in the same file, be it there or not.
+bool same_place(const std::string& one, const std::string& other);
+
 }  // namespace shardplan::base

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <span>
 #include <string>
 #include <string_view>
@@ -92,47 +90,6 @@ std::vector<std::string> field_names(partition::Compat compat) {
     return names;
 }
 
-bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-/// Bytes, or text with a unit; nothing after a diagnostic.
-std::optional<std::int64_t> read_bytes(const ConfigValue& value, diag::Diagnostics& diagnostics) {
-    constexpr std::int64_t most = fields::device_memory.highest;
-    if (value.string() == nullptr) {
-        return read_integer(value, fields::device_memory.lowest, most, diagnostics);
-    }
-    static constexpr auto units = std::to_array<std::pair<std::string_view, double>>({{"B", 1.0},
-                                                                                      {"KB", 1e3},
-                                                                                      {"MB", 1e6},
-                                                                                      {"GB", 1e9},
-                                                                                      {"TB", 1e12},
-                                                                                      {"KiB", 0x1p10},
-                                                                                      {"MiB", 0x1p20},
-                                                                                      {"GiB", 0x1p30},
-                                                                                      {"TiB", 0x1p40}});
-    const std::string& text = *value.string();
-    double number = 0.0;
-    const char* last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data(), last, number, std::chars_format::fixed);
-    std::string_view unit(end, static_cast<std::size_t>(last - end));
-    unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
-    const auto* found = std::find_if(units.begin(), units.end(), [&](const auto& row) { return row.first == unit; });
-    if (error != std::errc{} || found == units.end() || !is_digit(text.front()) || !is_digit(*(end - 1))) {
-        report_type(value, R"(bytes as an integer, or text such as "80GB" or "79.5GiB")", diagnostics);
-        return std::nullopt;
-    }
-    const double bytes = std::floor(number * found->second);
-    if (bytes < 1.0 || bytes > static_cast<double>(most)) {
-        diagnostics.report(
-            "SP1006",
-            fmt::format("{} must lie in 1 ... {} bytes, not {}", dotted(value.pointer), most, describe(value)),
-            value.pointer);
-        return std::nullopt;
-    }
-    return static_cast<std::int64_t>(bytes);
-}
-
 }  // namespace
 
 std::vector<std::string> keys_of(std::span<const JobField> fields) {
@@ -167,7 +124,10 @@ void read_mesh(const ConfigValue& value, const Overrides& overrides, plan::Job& 
                                            fields::longest_axis_name),
                                size_value.pointer);
         }
-        const auto size = read_integer(size_value, fields::axes.lowest, fields::axes.highest, diagnostics);
+        // make_mesh knows -1 and refuses what is less than 1
+        const bool low = size_value.integer() != nullptr && *size_value.integer() < 1;
+        const auto size =
+            low ? std::optional(*size_value.integer()) : read_integer(size_value, 1, fields::axes.highest, diagnostics);
         axes.push_back({name, size.value_or(1)});
         wildcard = wildcard || size == -1;
     }
@@ -250,6 +210,17 @@ void read_options(const ConfigValue& value, plan::Job& job, diag::Diagnostics& d
     options.compat = reader.choice<partition::Compat>("compat", names::compat).value_or(options.compat);
 }
 
+/// "generation_X" for "decode_X" and the other way round; "" for other fields.
+std::string counterpart(std::string_view field) {
+    for (const auto& [one, other] :
+         {std::pair<std::string_view, std::string_view>{"generation_", "decode_"}, {"decode_", "generation_"}}) {
+        if (field.starts_with(one)) {
+            return fmt::format("{}{}", other, field.substr(one.size()));
+        }
+    }
+    return "";
+}
+
 /// Fields that only the other dialect has; they join `keys`, so that they are not reported again.
 void report_other_dialect(const ConfigValue& value, partition::Compat compat, std::vector<std::string>& keys,
                           diag::Diagnostics& diagnostics) {
@@ -257,10 +228,15 @@ void report_other_dialect(const ConfigValue& value, partition::Compat compat, st
     for (const std::string& name : field_names(seed ? partition::Compat::current : partition::Compat::seed)) {
         const ConfigValue* field = value.find(name);
         if (field != nullptr && std::find(keys.begin(), keys.end(), name) == keys.end()) {
-            diagnostics.report("SP1004",
-                               fmt::format("{} has no key '{}' with options.compat {}", dotted(value.pointer), name,
-                                           seed ? "seed" : "current"),
-                               field->pointer, fmt::format("set options.compat to {}", seed ? "current" : "seed"));
+            const std::string here = counterpart(name);
+            const bool has_counterpart = std::find(keys.begin(), keys.end(), here) != keys.end();
+            diagnostics.report(
+                "SP1004",
+                fmt::format("{} has no key '{}' with options.compat {}", dotted(value.pointer), name,
+                            seed ? "seed" : "current"),
+                field->pointer,
+                fmt::format("{}set options.compat to {}", has_counterpart ? fmt::format("write {}, or ", here) : "",
+                            seed ? "current" : "seed"));
             keys.push_back(name);
         }
     }
@@ -319,41 +295,6 @@ void read_backend(const ConfigValue& value, plan::Job& job, diag::Diagnostics& d
         return;
     }
     job.provider = one_of<backend::ProviderChoice>(*provider, names::providers, diagnostics).value_or(job.provider);
-}
-
-/// Every device holds an equal share, so that of devices of different sizes the smallest decides.
-void read_device_memory(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {
-    const ConfigValue::Array* list = value.array();
-    if (list == nullptr) {
-        job.device_memory = read_bytes(value, diagnostics);
-        return;
-    }
-    const std::int64_t devices = job.mesh.device_count();
-    if (std::ssize(*list) != devices) {
-        diagnostics.report(
-            "SP1006",
-            fmt::format("device_memory is a list of {} sizes, the mesh has {} devices", list->size(), devices),
-            value.pointer, "give one size for all devices, or one for each in the order of the ranks");
-        return;
-    }
-    std::optional<std::int64_t> largest;
-    std::size_t smallest = 0;
-    for (std::size_t i = 0; i < list->size(); ++i) {
-        const auto bytes = read_bytes((*list)[i], diagnostics);
-        if (!bytes) {
-            return;
-        }
-        smallest = !job.device_memory || *bytes < *job.device_memory ? i : smallest;
-        job.device_memory = std::min(job.device_memory.value_or(*bytes), *bytes);
-        largest = std::max(largest.value_or(*bytes), *bytes);
-    }
-    if (largest != job.device_memory) {
-        diagnostics.report("SP2004",
-                           fmt::format("devices have from {} to {} bytes; each holds an equal share, so that device {} "
-                                       "with {} decides",
-                                       *job.device_memory, *largest, smallest, *job.device_memory),
-                           value.pointer);
-    }
 }
 
 void read_workload(const ConfigValue& value, plan::Job& job, diag::Diagnostics& diagnostics) {

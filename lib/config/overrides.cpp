@@ -6,7 +6,11 @@
 #include <string_view>
 #include <utility>
 
+#include "config/assignment.h"
+#include "config/job_fields.h"
+#include "config/object_reader.h"
 #include "mesh/mesh.h"
+#include "model/text_part.h"
 
 namespace shardplan::config {
 namespace {
@@ -53,10 +57,50 @@ void expand_short_form(ConfigValue& value) {
     }
 }
 
+std::string_view first_key(std::string_view path) {
+    return path.substr(0, path.find('.'));
+}
+
+bool is_job_key(std::string_view key) {
+    return std::any_of(fields::job.begin(), fields::job.end(),
+                       [&](const JobField& field) { return field.name == key; });
+}
+
+/// The path as the document has it. A config that holds its decoder in an object of its own is changed there, unless
+/// only the whole has the key; a key of the model that is no key of a job needs no "model." before it.
+std::string path_in(const Document& document, std::string_view written) {
+    const ConfigValue* model = document.root.find("model");
+    if (model == nullptr || !model->is_object()) {
+        return std::string(written);
+    }
+    const std::string nested(model::text_part_key(*model));
+    const ConfigValue* decoder = nested.empty() ? nullptr : model->find(nested);
+    const auto of_decoder = [&](std::string_view key) { return decoder != nullptr && decoder->find(key) != nullptr; };
+    const std::string_view first = first_key(written);
+    std::string path(written);
+    if (first != "model" && !is_job_key(first) && (model->find(first) != nullptr || of_decoder(first))) {
+        path.insert(0, "model.");
+    }
+    constexpr std::string_view prefix = "model.";
+    if (!path.starts_with(prefix) || decoder == nullptr) {
+        return path;
+    }
+    const std::string_view key = first_key(std::string_view(path).substr(prefix.size()));
+    if (key != nested && (of_decoder(key) || model->find(key) == nullptr)) {
+        path.insert(prefix.size(), nested + ".");
+    }
+    return path;
+}
+
+std::string_view key_text(const Option& option) {
+    return std::string_view(option.text).substr(option.key.begin, option.key.end - option.key.begin);
+}
+
 /// The value that a dotted path names, created with the objects around it; nullptr after a diagnostic.
 /// @pre every key of the path has a name
 ConfigValue* resolve(Document& document, const Option& option, std::size_t source, diag::Diagnostics& diagnostics) {
-    std::string_view path = std::string_view(option.text).substr(option.key.begin, option.key.end - option.key.begin);
+    const std::string whole = path_in(document, key_text(option));
+    std::string_view path = whole;
     ConfigValue* value = &document.root;
     std::string pointer;
     while (true) {
@@ -95,21 +139,39 @@ bool begins_as_json(std::string_view text) {
     return !text.empty() && std::string_view("{[\"").find(text.front()) != std::string_view::npos;
 }
 
+/// Text that begins as JSON must be JSON; then the option is left out, so that nothing follows from it.
+bool check_syntax(const Option& option, diag::Diagnostics& diagnostics) {
+    const std::string_view text = std::string_view(option.text).substr(option.value.begin);
+    diag::Diagnostics problems;
+    std::string pointer = "/" + std::string(key_text(option));
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    if (!begins_as_json(text) || parse_document(text, option.name, problems, {}, pointer)) {
+        return true;
+    }
+    const std::string_view before = std::string_view(option.text).substr(0, option.value.begin);
+    const auto columns = static_cast<int>(std::count_if(before.begin(), before.end(), [](char c) {
+        return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;  // code points
+    }));
+    for (diag::Diagnostic& problem : problems.all()) {
+        if (problem.span) {
+            problem.span->column += problem.span->line == 1 ? columns : 0;
+            problem.span->end_column += problem.span->end_line == 1 ? columns : 0;
+        }
+        diagnostics.add(problem);
+    }
+    return false;
+}
+
 /// Parses the value of `option` into `target`; text that is no JSON is a string.
-void assign(Document& document, ConfigValue& target, const Option& option, std::size_t source,
-            diag::Diagnostics& diagnostics) {
+/// @pre check_syntax
+void assign(Document& document, ConfigValue& target, const Option& option, std::size_t source) {
     const std::string_view text = std::string_view(option.text).substr(option.value.begin);
     const std::string pointer = target.pointer;
     forget(document, pointer);
     document.locations[pointer] = {source, option.key, option.value};
-    diag::Diagnostics problems;
-    auto parsed = parse_document(text, option.name, problems, {}, pointer);
+    diag::Diagnostics ignored;
+    auto parsed = parse_document(text, option.name, ignored, {}, pointer);
     if (!parsed) {
-        if (begins_as_json(text)) {
-            for (const diag::Diagnostic& problem : problems.all()) {
-                diagnostics.add(problem);
-            }
-        }
         target.data = std::string(text);
         return;
     }
@@ -127,8 +189,11 @@ void assign(Document& document, ConfigValue& target, const Option& option, std::
 void apply_set(Document& document, Option option, diag::Diagnostics& diagnostics) {
     document.sources.push_back({option.name, option.text});
     const std::size_t source = document.sources.size() - 1;
+    if (!check_syntax(option, diagnostics)) {
+        return;
+    }
     if (ConfigValue* target = resolve(document, option, source, diagnostics)) {
-        assign(document, *target, option, source, diagnostics);
+        assign(document, *target, option, source);
     }
 }
 
@@ -165,6 +230,10 @@ void apply_mesh(Document& document, const std::string& text, bool keep_devices, 
         const std::size_t end = std::min(text.find(',', begin), text.size());
         const std::string pointer = "/mesh/axes/" + diag::escape_pointer(axis.name);
         document.locations[pointer] = {source, {}, {begin, end}};
+        if (is_annotation(axis.name)) {
+            diagnostics.report("SP3001", fmt::format("'{}' is the name of a comment, not of a mesh axis", axis.name),
+                               pointer, "name the axis otherwise");
+        }
         axes.emplace_back(axis.name, ConfigValue{axis.size, pointer});
         begin = end + 1;
     }
@@ -192,6 +261,11 @@ void apply_mesh(Document& document, const std::string& text, bool keep_devices, 
 
 }  // namespace
 
+bool is_assignment(std::string_view text) {
+    const std::size_t equals = text.find('=');
+    return equals != std::string_view::npos && is_path(text.substr(0, equals));
+}
+
 bool changes_within(const Overrides& overrides, std::string_view key) {
     return std::any_of(overrides.set.begin(), overrides.set.end(), [&](std::string_view text) {
         return text.substr(0, text.find('=')).starts_with(std::string(key) + ".");
@@ -208,7 +282,7 @@ void apply_overrides(Document& document, const Overrides& overrides, diag::Diagn
     }
     for (const std::string& text : overrides.set) {
         const std::size_t equals = text.find('=');
-        if (equals == std::string::npos || !is_path(std::string_view(text).substr(0, equals))) {
+        if (!is_assignment(text)) {
             const Option option{fmt::format("<--set {}>", text), text, {0, text.size()}, {}};
             report("SP1004", fmt::format("\"{}\" is not key.path=value", text), "", option, option.key, diagnostics);
             diagnostics.all().back().hint = "write --set workload.batch_size=8";

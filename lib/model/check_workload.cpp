@@ -67,11 +67,16 @@ void check_workload(const ModelSpec& model, const Workload& workload, diag::Diag
     const std::int64_t rows = model.position_rows - model.position_offset;
     if (model.position_rows > 0 && positions > rows) {
         const std::int64_t behind = positions - workload.sequence_length;
-        diagnostics.report("SP6002",
-                           fmt::format("{} needs {} positions, the learned position table of {} has {}",
-                                       to_string(workload.mode), positions, model.model_type, rows),
-                           "/workload/sequence_length",
-                           behind < rows ? fmt::format("set sequence_length to {} or less", rows - behind) : "");
+        const bool fits = behind < rows;  // one position at least is for the sequence
+        diagnostics.report(
+            "SP6002",
+            fmt::format("{} needs {} positions, the learned position table of {} has {}", to_string(workload.mode),
+                        positions, model.model_type, rows),
+            !fits && workload.mode == Mode::insert ? "/workload/insert_length" : "/workload/sequence_length",
+            fits ? fmt::format("set sequence_length to {} or less", rows - behind)
+            : workload.mode == Mode::insert && workload.sequence_length < rows
+                ? fmt::format("set insert_length to {} or less", rows - workload.sequence_length)
+                : fmt::format("the positions of a step must fit into {}", rows));
     }
 }
 

@@ -20,6 +20,17 @@ std::optional<std::int64_t> whole_number(const ConfigValue& value) {
     return std::nullopt;
 }
 
+/// The key; of an element of a list with the key of the list: "short_factor[3]".
+std::string shown_key(const ConfigValue& value) {
+    const std::string_view last = key_of(value);
+    const bool index = !last.empty() && last.find_first_not_of("0123456789") == std::string_view::npos;
+    if (!index || last.size() + 1 >= value.pointer.size()) {
+        return std::string(last);
+    }
+    const std::string_view around = std::string_view(value.pointer).substr(0, value.pointer.size() - last.size() - 1);
+    return fmt::format("{}[{}]", around.substr(around.rfind('/') + 1), last);
+}
+
 std::string quoted_list(FieldReader::Keys keys, std::size_t from) {
     std::string text;
     for (std::size_t i = from; i < keys.size(); ++i) {
@@ -95,7 +106,7 @@ void FieldReader::wrong_type(const ConfigValue& value, std::string_view expected
     const bool scalar = !value.is_null() && !value.is_object() && value.array() == nullptr;
     const std::string type = scalar ? fmt::format(" ({})", value.type_name()) : "";
     diagnostics_.report("SP1005",
-                        fmt::format("{} must be {}, not {}{}", key_of(value), expected, describe(value), type),
+                        fmt::format("{} must be {}, not {}{}", shown_key(value), expected, describe(value), type),
                         value.pointer);
 }
 
@@ -170,10 +181,12 @@ std::optional<double> FieldReader::checked_number(const ConfigValue& value, doub
     const double number = real != nullptr ? *real : static_cast<double>(*integer);
     if (!(number >= lowest && number <= highest)) {
         ok_ = false;
-        const std::string range = lowest == std::numeric_limits<double>::min()
-                                      ? "be greater than 0"
-                                      : fmt::format("lie in {} ... {}", lowest, highest);
-        diagnostics_.report("SP1006", fmt::format("{} must {}, not {}", key_of(value), range, describe(value)),
+        const std::string range =
+            lowest == std::numeric_limits<double>::min()
+                ? (number <= 0.0 || std::isnan(number) ? std::string("be greater than 0")
+                                                       : fmt::format("lie above 0, up to {}", highest))
+                : fmt::format("lie in {} ... {}", lowest, highest);
+        diagnostics_.report("SP1006", fmt::format("{} must {}, not {}", shown_key(value), range, describe(value)),
                             value.pointer);
         return std::nullopt;
     }

@@ -1,5 +1,7 @@
 #include "model/quantization_fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -13,7 +15,13 @@ constexpr std::int64_t largest_group = 1 << 20;
 /// 0 for "per row" (-1, null or absent).
 std::int64_t group_size(FieldReader& fields, FieldReader::Keys keys) {
     const ConfigValue* value = fields.find(keys);
-    if (value != nullptr && value->integer() != nullptr && *value->integer() <= 0) {
+    if (value != nullptr && value->integer() != nullptr && *value->integer() == -1) {
+        return 0;
+    }
+    if (value != nullptr && value->integer() != nullptr && *value->integer() < 1) {
+        fields.report("SP1006", keys,
+                      fmt::format("{} must lie in 1 ... {}, or be -1 (one scale per channel), not {}", key_of(*value),
+                                  largest_group, *value->integer()));
         return 0;
     }
     return fields.optional_size(keys, largest_group).value_or(0);
@@ -25,13 +33,18 @@ void read_block(FieldReader& fields, QuantizationSpec& result) {
         return;
     }
     const ConfigValue::Array* sizes = block->array();
-    const bool pair = sizes != nullptr && sizes->size() == 2 &&
-                      std::all_of(sizes->begin(), sizes->end(), [](const ConfigValue& size) {
-                          return size.integer() != nullptr && *size.integer() >= 1 && *size.integer() <= largest_group;
-                      });
-    if (!pair) {
+    if (sizes == nullptr || sizes->size() != 2 ||
+        !std::all_of(sizes->begin(), sizes->end(), [](const ConfigValue& size) { return size.integer() != nullptr; })) {
         fields.wrong_type(*block, "a pair of block sizes [rows, columns]");
         return;
+    }
+    for (const ConfigValue& size : *sizes) {
+        if (*size.integer() < 1 || *size.integer() > largest_group) {
+            fields.report("SP1006", {"weight_block_size"},
+                          fmt::format("both sizes of weight_block_size must lie in 1 ... {}, not {}", largest_group,
+                                      *size.integer()));
+            return;
+        }
     }
     result.rows = *(*sizes)[0].integer();
     result.group = std::max(result.group, *(*sizes)[1].integer());

@@ -28,13 +28,8 @@ struct Source {
 
 /// Configs of vision-language models hold the text decoder in an object of its own.
 Source find_decoder(const ConfigValue& config) {
-    for (const std::string_view key : {"text_config", "llm_config", "language_config"}) {
-        const ConfigValue* nested = config.find(key);
-        if (nested != nullptr && nested->is_object()) {
-            return {nested, key};
-        }
-    }
-    return {&config, ""};
+    const std::string_view key = text_part_key(config);
+    return {key.empty() ? &config : config.find(key), key};
 }
 
 /// Which of the keys that every config has this one lacks.
@@ -56,6 +51,7 @@ std::string absent_text(const ConfigValue& config) {
     return absent.empty() ? "" : fmt::format("; of the keys of a Hugging Face config it lacks {}", absent);
 }
 
+/// "" after a diagnostic.
 std::string read_type(const ConfigValue& config, const Source& source, diag::Diagnostics& diagnostics) {
     const ConfigValue* type = source.config->find("model_type");
     if (type == nullptr || type->is_null()) {
@@ -65,7 +61,7 @@ std::string read_type(const ConfigValue& config, const Source& source, diag::Dia
         if (!source.nested_key.empty() && is_llava) {
             return "llama";
         }
-        if (!source.nested_key.empty() && outer != nullptr && outer->string() != nullptr) {
+        if (!source.nested_key.empty() && outer != nullptr && outer->string() != nullptr && !outer->string()->empty()) {
             return *outer->string();
         }
         const std::string absent = absent_keys(*source.config);
@@ -80,6 +76,10 @@ std::string read_type(const ConfigValue& config, const Source& source, diag::Dia
     if (type->string() == nullptr) {
         FieldReader(*source.config, diagnostics).wrong_type(*type, "text");
         return {};
+    }
+    if (type->string()->empty()) {
+        diagnostics.report("SP2001", "model_type is empty, so the form of the layers is not known", type->pointer,
+                           "supported model types: " + joined(supported_model_types()));
     }
     return *type->string();
 }
@@ -163,8 +163,12 @@ bool add_notes(const ConfigValue& config, const Source& source, diag::Diagnostic
     }
     for (const ConfigValue* place : {source.config, &config}) {
         const ConfigValue* quantization = place->find("quantization_config");
-        if (quantization == nullptr || !quantization->is_object()) {
+        if (quantization == nullptr || quantization->is_null()) {
             continue;
+        }
+        if (!quantization->is_object()) {
+            FieldReader(*place, diagnostics).wrong_type(*quantization, "an object");
+            return false;
         }
         const ConfigValue* method = quantization->find("quant_method");
         model.notes.push_back(

@@ -52,6 +52,7 @@ void read_longrope(FieldReader& fields, RopeScaling& scaling, std::int64_t rotar
         }
         *factors = fields.numbers({key}, count);
     }
+    fields.positive_or({"factor"}, stretch);  // the stretch decides; checkpoints have the factor beside it
     scaling.factor = stretch;
 }
 

@@ -12,6 +12,16 @@ constexpr std::string_view other_parts =
 
 }  // namespace
 
+std::string_view text_part_key(const ConfigValue& config) {
+    for (const std::string_view key : {"text_config", "llm_config", "language_config"}) {
+        const ConfigValue* nested = config.find(key);
+        if (nested != nullptr && nested->is_object()) {
+            return key;
+        }
+    }
+    return "";
+}
+
 void use_text_part_names(ModelSpec& model, std::string_view outer_type) {
     TensorNames& n = model.names;
     if (!n.optional_prefix.empty()) {

@@ -34,7 +34,7 @@ bool FrontEnd::run() {
     if (const auto& pipeline = plan_.job.pipeline; pipeline && !plan_.job.mesh.find(pipeline->axis)) {
         diagnostics_.report("SP4002",
                             fmt::format("pipeline.axis names axis '{}', which the mesh does not have", pipeline->axis),
-                            "/pipeline", "add the axis to the mesh, or leave pipeline out");
+                            "/pipeline/axis", "add the axis to the mesh, or leave pipeline out");
     }
     split_batch();
     round_cache_length();
@@ -45,6 +45,7 @@ bool FrontEnd::run() {
     build_graph();
     asks_ = std::make_unique<ActivationSpecs>(plan_.job, plan_.mesh, token_parallel_, placer_);
     place();
+    placer_.check_names();
     deal_out_layers(plan_, diagnostics_);
     count_stage_copies(plan_);
     check();
@@ -62,6 +63,7 @@ void FrontEnd::round_cache_length() {
     const auto entry = plan_.job.partition_axis.resolve(Semantic::kv_length, Phase::train);
     const std::int64_t parts = placer_.size_of(placer_.existing_axes(entry, "kv_cache"));
     workload.cache_length = base::checked_mul(base::ceil_div(workload.cache_slots(), parts), parts);
+    placer_.let_cache_grow();
     plan_.notes.push_back(fmt::format("cache_length not given: {} positions", workload.cache_length));
 }
 
@@ -276,7 +278,9 @@ void FrontEnd::check() {
     check_head_dim(context);
     check_sequence_parallel(context);
     note_unused_options();
-    if (diagnostics_.error_count() == errors_before_) {  // a refused entry counts as None and would mislead these
+    const bool all_placed = diagnostics_.error_count() == errors_before_;
+    check_tied_rules(context);
+    if (all_placed) {  // a refused entry counts as None and would mislead these
         check_unused_axes(context);
         check_unused_rules(context);
         check_kv_replication(context);

@@ -75,7 +75,7 @@ std::map<std::string, std::vector<std::int64_t>> kv_head_splits(const Job& job, 
                                        drop ? "; the entry of key and value becomes None" : ""),
                            placer.pointer_of(entry),
                            fmt::format("sizes that work with {} query heads and all else that these axes cut: {}",
-                                       heads, fmt::join(working_sizes(job, axes, heads), ", ")));
+                                       heads, fmt::join(working_sizes(job, axes, heads, placer.cache_grows()), ", ")));
     }
     return splits;
 }

@@ -55,6 +55,58 @@ std::string Placer::pointer_of(const ResolvedEntry& entry) const {
     return pointer;
 }
 
+ResolvedEntry Placer::origin_of(const ResolvedEntry& entry, const std::string& axis) const {
+    if (job_.partition_axis.compat() == partition::Compat::seed) {
+        return entry;
+    }
+    const ResolvedEntry first = job_.partition_axis.value("fully_sharded_data_parallel_axis");
+    const bool storage = entry.field == "weight_storage_axis";
+    const ResolvedEntry second = job_.partition_axis.value(storage ? "sequence_parallel_axis" : "data_parallel_axis");
+    const bool joined = entry.field == "batch_axis" || entry.field == "decode_batch_axis" || storage;
+    if (!joined || (entry.given && entry.pointer != first.pointer)) {
+        return entry;
+    }
+    for (const ResolvedEntry& base : {first, second}) {
+        if (base.given && std::find(base.axes.begin(), base.axes.end(), axis) != base.axes.end()) {
+            return base;
+        }
+    }
+    return entry;
+}
+
+void Placer::report_unknown(const ResolvedEntry& entry, const std::string& name, const std::string& consequence) {
+    if (!first_time("unknown " + name + entry.field)) {
+        return;
+    }
+    std::vector<std::string> known;
+    for (const mesh::Axis& axis : job_.mesh.axes()) {
+        known.push_back(axis.name);
+    }
+    const bool drop = job_.options.indivisible == Indivisible::drop;
+    const std::string near = base::nearest_word(name, known);
+    diagnostics_.report(drop ? "SP4004" : "SP4002",
+                        fmt::format("{} names axis '{}', which the mesh does not have{}", entry.field, name,
+                                    drop ? ": " + consequence : ""),
+                        entry.pointer,
+                        fmt::format("axes of the mesh: {}{}", fmt::join(known, ", "),
+                                    near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+void Placer::check_names() {
+    const partition::PartitionAxis& fields = job_.partition_axis;
+    for (const partition::FieldInfo& info : partition::PartitionAxis::fields(fields.compat())) {
+        const ResolvedEntry field = fields.value(info.name);
+        if (!field.given || field.field != info.name) {
+            continue;
+        }
+        for (const std::string& name : field.axes) {
+            if (!job_.mesh.find(name)) {
+                report_unknown(origin_of(field, name), name, "the field cuts nothing in this job");
+            }
+        }
+    }
+}
+
 SpecEntry Placer::existing_axes(const ResolvedEntry& entry, const std::string& tensor) {
     SpecEntry result;
     for (const std::string& name : entry.axes) {
@@ -63,7 +115,8 @@ SpecEntry Placer::existing_axes(const ResolvedEntry& entry, const std::string& t
                 diagnostics_.report("SP3005",
                                     fmt::format("{} names axis '{}', along which the layers are dealt out to stages",
                                                 entry.field, name),
-                                    entry.pointer, "a pipeline axis cuts no tensor; use another axis");
+                                    entry.given || !job_.pipeline ? pointer_of(entry) : "/pipeline/axis",
+                                    "a pipeline axis cuts no tensor; use another axis");
             }
             continue;
         }
@@ -71,28 +124,16 @@ SpecEntry Placer::existing_axes(const ResolvedEntry& entry, const std::string& t
             result.push_back(name);
             continue;
         }
-        if (!entry.given) {
+        const ResolvedEntry origin = origin_of(entry, name);
+        if (!origin.given) {
             if (first_time("missing " + name)) {
                 notes_.push_back(
                     fmt::format("axis '{}' (default of {}) is not in the mesh: counts as size 1", name, entry.field));
             }
             continue;
         }
-        std::vector<std::string> known;
-        for (const mesh::Axis& axis : job_.mesh.axes()) {
-            known.push_back(axis.name);
-        }
-        const bool drop = job_.options.indivisible == Indivisible::drop;
-        if (first_time("unknown " + name + entry.field)) {
-            const std::string near = base::nearest_word(name, known);
-            diagnostics_.report(drop ? "SP4004" : "SP4002",
-                                fmt::format("{} names axis '{}', which the mesh does not have{}", entry.field, name,
-                                            drop ? fmt::format(": the entry of {} becomes None", tensor) : ""),
-                                entry.pointer,
-                                fmt::format("axes of the mesh: {}{}", fmt::join(known, ", "),
-                                            near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
-        }
-        if (drop) {
+        report_unknown(origin, name, fmt::format("the entry of {} becomes None", tensor));
+        if (job_.options.indivisible == Indivisible::drop) {
             return {};
         }
     }
@@ -111,8 +152,8 @@ void Placer::refuse_duplicates(const std::string& tensor, const std::vector<DimR
                 unique.push_back(name);
                 continue;
             }
-            const ResolvedEntry& one = dims[it->second].entry;
-            const ResolvedEntry& two = dims[i].entry;
+            const ResolvedEntry one = origin_of(dims[it->second].entry, name);
+            const ResolvedEntry two = origin_of(dims[i].entry, name);
             if (it->second == i) {
                 if (first_time(fmt::format("twice {} {}", name, two.field))) {
                     diagnostics_.report("SP4001",
@@ -145,12 +186,14 @@ void Placer::check_divisible(const std::string& tensor, int index, const DimRequ
         return;
     }
     const bool drop = job_.options.indivisible == Indivisible::drop;
+    const bool one_token = dim.dimension == "sequence_length" && job_.workload.mode == model::Mode::decode;
     if (!dim.reported && first_time(fmt::format("divide {} {} {}", dim.dimension, dim.units, fmt::join(axes, ",")))) {
         diagnostics_.report(drop ? "SP4004" : "SP4003",
                             fmt::format("{} {} is not a multiple of {} {} (remainder {}): dimension {} of {}{}",
-                                        dim.dimension, dim.units, dim.entry.field, describe_axes(axes, job_.mesh),
-                                        dim.units % product, index, tensor, drop ? "; the entry becomes None" : ""),
-                            pointer_of(dim.entry), size_hint(job_, dim, axes, product));
+                                        one_token ? "query length" : dim.dimension, dim.units, dim.entry.field,
+                                        describe_axes(axes, job_.mesh), dim.units % product, index, tensor,
+                                        drop ? "; the entry becomes None" : ""),
+                            pointer_of(dim.entry), size_hint(job_, dim, axes, product, cache_grows_));
     }
     axes.clear();
 }

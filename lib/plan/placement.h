@@ -36,8 +36,15 @@ public:
     /// dropped.
     partition::SpecEntry existing_axes(const partition::ResolvedEntry& entry, const std::string& tensor);
 
+    /// SP4002 (or SP4004) for fields that the job gives and nothing of it asks for: their axes must exist as well.
+    void check_names();
+
     /// Entries after all checks, as names of the original mesh.
     partition::PartitionSpec place(const std::string& tensor, const std::vector<DimRequest>& dims);
+
+    /// The cache length is the planner's: other sizes would have another, so that hints need not suit it.
+    void let_cache_grow() { cache_grows_ = true; }
+    bool cache_grows() const { return cache_grows_; }
 
     /// Where a finding about `entry` belongs: its field when given, else the mesh axis whose size does not suit.
     std::string pointer_of(const partition::ResolvedEntry& entry) const;
@@ -51,6 +58,10 @@ public:
     std::int64_t vocabulary_parts() const { return vocabulary_parts_; }
 
 private:
+    /// The field that brought `axis` into `entry`: of a default that joins two base names (compat current) the base
+    /// name that the job gives.
+    partition::ResolvedEntry origin_of(const partition::ResolvedEntry& entry, const std::string& axis) const;
+    void report_unknown(const partition::ResolvedEntry& entry, const std::string& name, const std::string& consequence);
     void refuse_duplicates(const std::string& tensor, const std::vector<DimRequest>& dims,
                            std::vector<partition::SpecEntry>& entries);
     void check_divisible(const std::string& tensor, int index, const DimRequest& dim, partition::SpecEntry& axes);
@@ -62,6 +73,7 @@ private:
     std::vector<std::string> notes_;
     std::int64_t vocabulary_parts_ = 1;
     std::optional<std::string> stages_over_;
+    bool cache_grows_ = false;
 };
 
 /// "tp=8" or "fsdp=2 * dp=4 (8)".

@@ -33,5 +33,16 @@ TEST_CASE("results go beside regular files, through links, and straight into wha
         CHECK_FALSE(path.renames());
         CHECK(path.beside == special);
     }
+    CHECK(base::same_place(plain, link));
+    CHECK(base::same_place(plain, (directory / "." / "plain").string()));
+    CHECK(base::same_place((directory / "absent").string(), (directory / "x" / ".." / "absent").string()));
+    CHECK_FALSE(base::same_place(plain, (directory / "absent").string()));
+    int ends[2] = {};
+    REQUIRE(::pipe(ends) == 0);
+    const std::string open_pipe = "/dev/fd/" + std::to_string(ends[1]);
+    CHECK(base::output_path(open_pipe, ".part").final == open_pipe);
+    CHECK_FALSE(base::output_path(open_pipe, ".part").renames());
+    close(ends[0]);
+    close(ends[1]);
     fs::remove_all(directory);
 }

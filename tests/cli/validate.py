@@ -1,9 +1,11 @@
 """shardplan validate and schema: what is checked, the formats, the exit codes."""
 import json
+import os
+import shutil
 import unittest
 import xml.etree.ElementTree
 
-from command import CONFIGS, JOB, MODEL, ROOT, CommandTest, on_terminal, shardplan
+from command import CONFIGS, JOB, MODEL, PROGRAM, ROOT, CommandTest, launch, on_terminal, shardplan
 
 GOOD = json.dumps({"model": MODEL, "mesh": {"axes": {"dp": 1, "tp": 2}},
                    "partition_axis": {"hidden_state_axis": None}})
@@ -82,6 +84,46 @@ class Files(CommandTest):
     def test_a_file_named_twice_counts_once(self):
         good = self.write("good.json", GOOD)
         self.assertIn("1 file, ", shardplan("validate", good, good, self.directory).out)
+
+    def test_an_unreadable_directory_does_not_hide_the_others(self):
+        for name in ("u/a.json", "u/sub/b.json", "u/z/c.json"):
+            self.write(name, GOOD)
+        self.directory.chmod(0o755)
+        (self.directory / "u/sub").chmod(0)
+        try:
+            words = ["setpriv", "--reuid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
+            if words and (shutil.which("setpriv") is None or
+                          launch([*words, PROGRAM, "--version"]).code != 0):
+                self.skipTest("needs setpriv and a program that others may start")
+            result = launch([*words, PROGRAM, "validate", "u"], cwd=self.directory)
+        finally:
+            (self.directory / "u/sub").chmod(0o755)
+        self.assertExit(result, 2)
+        self.assertIn("u/sub:1:1: error: cannot read directory 'u/sub'", result.out)
+        self.assertIn("3 files, 1 error", result.out)
+
+    def test_inputs_are_not_overwritten(self):
+        job = self.write("j.json", json.dumps({"model": "m.json", "mesh": {"axes": {"tp": 1}}}))
+        model = self.write("m.json", json.dumps(MODEL))
+        (self.directory / "link.json").symlink_to("j.json")
+        for command in ("validate", "plan"):
+            for target in (job, self.directory / "link.json", model, f"{self.directory}/./j.json"):
+                with self.subTest(command=command, target=target):
+                    result = shardplan(command, job, "-o", target)
+                    self.assertExit(result, 2)
+                    self.assertIn("it is the input", result.err)
+        self.assertIn('"mesh"', (self.directory / "j.json").read_text())
+        self.assertIn('"model_type"', (self.directory / "m.json").read_text())
+
+    def test_standard_output_by_other_names(self):
+        job = self.write("j.json", GOOD)
+        plain = shardplan("plan", job).out
+        for words in (["-o", "-"], ["-o", "/dev/stdout"], ["--format", "text=-"]):
+            with self.subTest(words=words):
+                result = shardplan("plan", job, *words, cwd=self.directory)
+                self.assertExit(result, 0)
+                self.assertEqual(result.out, plain)
+        self.assertEqual(self.files(), ["j.json"])
 
     def test_standard_input(self):
         self.assertExit(shardplan("validate", "-", stdin=GOOD), 0)

@@ -230,7 +230,16 @@ TEST_CASE("wrong overrides are named") {
         {{.set = {"workload.batch=4"}}, "SP1004 <--set workload.batch>:1:1"},
         {{.set = {"workload.batch_size"}}, "SP1004 <--set workload.batch_size>:1:1"},
         {{.set = {"workload..x=1"}}, "is not key.path=value"},
-        {{.set = {"partition_axis.head_axis=[\"tp\","}}, "SP1002 <--set partition_axis.head_axis>:1:"},
+        {{.set = {"partition_axis.head_axis=[\"tp\","}}, "SP1002 <--set partition_axis.head_axis>:1:33"},
+        {{.set = {R"(model={"a":1,"a":2})"}}, "SP1003 <--set model>:1:14"},
+        {{.set = {"workload.batch_size=[1"}}, "SP1002 <--set workload.batch_size>:1:2"},
+        {{.set = {R"(partition_axis={"generation_head_axis": "tp"})", "options.compat=current"}},
+         "| write decode_head_axis, or set options.compat to seed"},
+        {{.set = {R"(partition_axis={"decode_head_axis": "tp"})"}},
+         "| write generation_head_axis, or set options.compat to current"},
+        {{.set = {R"(partition_axis={"decode_batch_axis": "tp"})"}}, "| set options.compat to current"},
+        {{.mesh = "$comment=2,tp=2"}, "SP3001 <--mesh>:1:1"},
+        {{.mesh = "tp=-2"}, "SP3001 <--mesh>:1:1 size of mesh axis 'tp' must be at least 1, got -2"},
         {{.set = {"partition_axis.head_axis=[1]"}}, "SP1005 <--set partition_axis.head_axis>:1:27"},
         {{.set = {"mesh.axes.tp.x=1"}}, "SP1005 <--set mesh.axes.tp.x>:1:1 cannot set \"x\" in mesh/axes/tp"},
         {{.mesh = "tp=2,tp=2"}, "SP3001 <--mesh>"},
@@ -248,5 +257,48 @@ TEST_CASE("wrong overrides are named") {
         REQUIRE(problems.size() == 1);
         CAPTURE(problems[0]);
         CHECK(problems[0].find(row.expected) != std::string::npos);
+    }
+}
+
+TEST_CASE("overrides change the decoder where a config holds it in an object of its own") {
+    const std::string nested =
+        fmt::format(R"({{"model_type": "llava", "image_token_index": 7, "text_config": {}}})", model_text);
+    const std::string job = fmt::format(R"({{"model": {}, {}}})", nested, mesh_line);
+    struct Row {
+        std::string text;
+        config::Overrides overrides;
+    };
+    const std::vector<Row> one_layer = {
+        {job, {.set = {"model.num_hidden_layers=1"}}},
+        {job, {.set = {"model.text_config.num_hidden_layers=1"}}},
+        {job, {.set = {"text_config.num_hidden_layers=1"}}},
+        {nested, {.mesh = "tp=2", .set = {"text_config.num_hidden_layers=1"}}},
+        {nested, {.mesh = "tp=2", .set = {"model.num_hidden_layers=1"}}},
+        {nested, {.mesh = "tp=2", .set = {"num_hidden_layers=1"}}},
+        {std::string(model_text), {.mesh = "tp=2", .set = {"num_hidden_layers=1"}}},
+    };
+    for (const Row& row : one_layer) {
+        CAPTURE(row.overrides.set.front());
+        const Outcome outcome = read(row.text, row.overrides);
+        REQUIRE(outcome.job);
+        CHECK(outcome.job->model.layer_count() == 1);
+    }
+    // A key that stands nowhere is one of the decoder; one that only the whole has stays there.
+    const Outcome added = read(job, {.set = {"model.num_key_value_heads=2", "model.image_token_index=8"}});
+    REQUIRE(added.job);
+    CHECK(added.job->model.attention.kv_heads == 2);
+    CHECK(contains(read(job, {.set = {"model.num_hidden_layers=0"}}).problems,
+                   "SP1006 <--set model.num_hidden_layers>:1:25"));
+    CHECK(contains(read(job, {.set = {"workloads.batch_size=1"}}).problems, "SP1004"));
+}
+
+TEST_CASE("an empty model_type is refused, within and without") {
+    for (const std::string_view model :
+         {R"({"model_type": ""})", R"({"model_type": "llava", "text_config": {"model_type": ""}})",
+          R"({"model_type": "", "text_config": {"hidden_size": 64}})"}) {
+        CAPTURE(model);
+        const auto problems = read(fmt::format(R"({{"model": {}, {}}})", model, mesh_line)).problems;
+        REQUIRE(problems.size() == 1);
+        CHECK(problems[0].starts_with("SP2001"));
     }
 }

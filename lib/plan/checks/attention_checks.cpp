@@ -57,13 +57,26 @@ void check_positions(const CheckContext& context) {
     const std::int64_t positions = workload.positions();
     const bool computed = model.position_rows == 0 && !model.attention.alibi;
     if (computed && model.max_positions > 0 && positions > model.max_positions) {
+        const std::int64_t behind = positions - workload.sequence_length;
+        const bool insert = workload.mode == model::Mode::insert;
+        const std::int64_t most = model.max_positions;
+        // What is too long by itself, or else the sequence before it.
+        const bool of_insert = insert && behind >= most;
+        std::string hint = fmt::format("set sequence_length to {} or less", most - behind);
+        if (behind >= most) {
+            hint =
+                !insert ? fmt::format("generate less than {} tokens", most)
+                : workload.sequence_length >= most
+                    ? fmt::format("make both add up to {} or less", most)
+                    : fmt::format("set insert_length to {} or less",
+                                  (most - workload.sequence_length) / std::max<std::int64_t>(1, workload.steps_ahead));
+        }
         context.diagnostics.report(
             "SP6004",
-            fmt::format("sequence_length {} reaches {} positions, the model's max_position_embeddings is {}",
-                        workload.sequence_length, positions, model.max_positions),
-            "/workload/sequence_length",
-            fmt::format("set sequence_length to {} or less",
-                        std::max<std::int64_t>(1, model.max_positions - (positions - workload.sequence_length))));
+            fmt::format("sequence_length {}{} reaches {} positions, the model's max_position_embeddings is {}",
+                        workload.sequence_length,
+                        insert ? fmt::format(" with insert_length {}", workload.insert_length) : "", positions, most),
+            of_insert ? "/workload/insert_length" : "/workload/sequence_length", hint);
     }
 }
 

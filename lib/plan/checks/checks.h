@@ -27,7 +27,9 @@ void check_kv_replication(const CheckContext& context);
 /// SP4006: parameters that no axis cuts, above the tolerance.
 void check_unsharded_parameters(const CheckContext& context);
 
-/// SP4013: rules of the job that decide the place of no parameter. SP4015: one that wants the tied head cut otherwise.
+/// SP4015: a rule of the job that wants the tied head cut otherwise than the embedding.
+void check_tied_rules(const CheckContext& context);
+/// SP4013: rules of the job that decide the place of no parameter; but for those of SP4015.
 void check_unused_rules(const CheckContext& context);
 
 // ---- attention: attention_checks.cpp ----

@@ -32,6 +32,13 @@ std::int64_t devices_for_stored(const Plan& plan, std::int64_t budget) {
 
 std::string hint_for(const Plan& plan, const MemoryPerDevice& memory, std::int64_t budget) {
     const std::int64_t batch = plan.job.workload.batch_size;
+    const std::int64_t stored = memory.parameters + memory.cache;
+    if (stored < budget && memory.arena > 0 && (memory.cache == 0 || batch == 1)) {
+        return fmt::format(
+            "parameters and cache leave {} for the activations of a step, which need {}: fewer tokens at once "
+            "(batch_size, sequence_length, chunk_length), or cut them over more axes (batch_axis, sequence_axis)",
+            bytes_text(budget - stored), bytes_text(memory.arena));
+    }
     if (memory.parameters >= budget || memory.cache == 0 || batch == 1) {
         return fmt::format(
             "parameters and cache without any copy need {} devices of this size: cut them over more axes "

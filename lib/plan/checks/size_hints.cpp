@@ -29,7 +29,7 @@ SpecEntry present(const Job& job, SpecEntry axes) {
     return axes;
 }
 
-std::vector<Demand> demands(const Job& job) {
+std::vector<Demand> demands(const Job& job, bool cache_grows) {
     const model::ModelSpec& model = job.model;
     const model::Workload& workload = job.workload;
     struct Row {
@@ -70,6 +70,14 @@ std::vector<Demand> demands(const Job& job) {
             result.push_back({workload.query_length(), false, present(job, entry.axes)});
         }
     }
+    if (partition::is_generation(step)) {
+        const auto entry = job.partition_axis.resolve(Semantic::query_length, step);
+        result.push_back({workload.query_length(), false, present(job, entry.axes)});
+    }
+    if (workload.cache_length > 0 && !cache_grows) {
+        const auto entry = job.partition_axis.resolve(Semantic::kv_length, Phase::train);
+        result.push_back({workload.cache_length, false, present(job, entry.axes)});
+    }
     return result;
 }
 
@@ -102,8 +110,8 @@ std::vector<std::int64_t> divisors(std::int64_t n, std::int64_t largest_searched
     return small;
 }
 
-std::vector<std::int64_t> working_sizes(const Job& job, const SpecEntry& axes, std::int64_t units) {
-    const std::vector<Demand> all = demands(job);
+std::vector<std::int64_t> working_sizes(const Job& job, const SpecEntry& axes, std::int64_t units, bool cache_grows) {
+    const std::vector<Demand> all = demands(job, cache_grows);
     std::vector<std::int64_t> result;
     constexpr std::int64_t largest_searched = 2'000'000;
     for (const std::int64_t size : divisors(units, largest_searched)) {
@@ -161,8 +169,12 @@ std::string next_size_hint(const Job& job, std::string_view name, std::int64_t u
 
 }  // namespace
 
-std::string size_hint(const Job& job, const DimRequest& dim, const SpecEntry& axes, std::int64_t product) {
+std::string size_hint(const Job& job, const DimRequest& dim, const SpecEntry& axes, std::int64_t product,
+                      bool cache_grows) {
     const std::string_view name = dim.dimension;
+    if (name == "sequence_length" && job.workload.mode == model::Mode::decode) {
+        return fmt::format("a decode step has one token of each sequence: set {} to null", dim.entry.field);
+    }
     for (const std::string_view free :
          {"batch_size", "micro-batch size", "sequence_length", "chunk_length", "insert_length", "cache_length"}) {
         if (name == free) {
@@ -170,7 +182,7 @@ std::string size_hint(const Job& job, const DimRequest& dim, const SpecEntry& ax
         }
     }
     const std::string what = axes.size() == 1 ? fmt::format("sizes of {}", axes.front()) : "sizes";
-    const std::vector<std::int64_t> common = working_sizes(job, axes, dim.units);
+    const std::vector<std::int64_t> common = working_sizes(job, axes, dim.units, cache_grows);
     std::string hint = common.empty()
                            ? fmt::format("sizes that divide {}: {}", dim.units, divisors_text(dim.units))
                            : fmt::format("{} that work for all that {}: {}", what,

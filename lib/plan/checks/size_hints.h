@@ -10,11 +10,14 @@
 namespace shardplan::plan {
 
 /// The divisors of `units`, ascending, that also suit every other dimension of the job which the same axes cut (heads,
-/// key/value heads with sharing, MLP width, vocabulary, hidden size, batch, sequence). At most 24.
-std::vector<std::int64_t> working_sizes(const Job& job, const partition::SpecEntry& axes, std::int64_t units);
+/// key/value heads with sharing, MLP width, vocabulary, hidden size, batch, sequence, cache unless it grows). At
+/// most 24.
+std::vector<std::int64_t> working_sizes(const Job& job, const partition::SpecEntry& axes, std::int64_t units,
+                                        bool cache_grows = false);
 
 /// What would work instead of `dim` over its axes (of size `product`).
-std::string size_hint(const Job& job, const DimRequest& dim, const partition::SpecEntry& axes, std::int64_t product);
+std::string size_hint(const Job& job, const DimRequest& dim, const partition::SpecEntry& axes, std::int64_t product,
+                      bool cache_grows = false);
 
 /// The divisors of n up to `largest_searched` with their cofactors, ascending: all of them where n is at most its
 /// square.

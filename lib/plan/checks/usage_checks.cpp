@@ -65,6 +65,15 @@ std::string hint_for_unused(const Plan& plan, const std::string& axis) {
     return fmt::format("name '{}' in a field of partition_axis, or give its devices to another axis", axis);
 }
 
+/// With the axis added the batch is cut over all axes of batch_axis.
+std::string hint_for_storing(const CheckContext& context, const std::string& axis, std::int64_t size) {
+    const Job& job = context.plan.job;
+    const auto entry = job.partition_axis.resolve(Semantic::batch, phase_of(job));
+    const std::int64_t axes = context.placer.size_of(context.placer.existing_axes(entry, "hidden"));
+    const std::int64_t parts = base::checked_mul(base::checked_mul(size, axes), job.workload.micro_batches);
+    return fmt::format("add '{}' to {}, with a batch_size that is a multiple of {}", axis, entry.field, parts);
+}
+
 }  // namespace
 
 void check_unused_axes(const CheckContext& context) {
@@ -90,7 +99,7 @@ void check_unused_axes(const CheckContext& context) {
                 fmt::format("mesh axis '{}' (size {}) stores weights but cuts no activation: its {} devices get the "
                             "same tokens",
                             name, size, size),
-                pointer, fmt::format("add '{}' to batch_axis, with a batch_size that is a multiple of {}", name, size));
+                pointer, hint_for_storing(context, name, size));
         } else {
             context.diagnostics.report(
                 "SP3004",
@@ -180,47 +189,73 @@ const StoredTensor* ruled_embedding(const Plan& plan) {
     return nullptr;
 }
 
-/// SP4015: rule `index`, which decides no other tensor, is the first that finds the tied head and has another spec than
-/// the embedding. True when it was reported.
-bool report_tied(const CheckContext& context, std::size_t index) {
-    const Job& job = context.plan.job;
-    const StoredTensor* embedding = ruled_embedding(context.plan);
-    const partition::ParameterRule& rule = job.custom_rules[index];
-    if (!job.model.tied_embeddings || embedding == nullptr) {
-        return false;
-    }
-    const auto match = partition::RuleTable::compile({rule}, context.diagnostics);
-    if (!match || !match->match(job.model.names.lm_head + ".weight")) {
-        return false;
-    }
-    partition::PartitionSpec head = rule.spec;
-    head.entries.resize(std::max(head.entries.size(), embedding->spec.entries.size()));
-    if (head.entries == embedding->spec.entries) {
-        return false;
-    }
-    context.diagnostics.report(
-        "SP4015",
-        fmt::format("rule {} '{}' gives the output head {}, rule {} gives {} {}: the embeddings are tied, one tensor "
-                    "needs one spec",
-                    index, rule.pattern, partition::to_string(head), embedding->rule, embedding->name,
-                    partition::to_string(embedding->spec)),
-        rule.pointer, fmt::format("write {} in both, or remove rule {}", partition::to_string(embedding->spec), index));
-    return true;
-}
-
-}  // namespace
-
-void check_unused_rules(const CheckContext& context) {
-    const Job& job = context.plan.job;
+/// Which rules of the job decide the place of a parameter.
+std::vector<bool> deciding_rules(const Plan& plan) {
+    const Job& job = plan.job;
     std::vector<bool> used(job.custom_rules.size(), job.rule_source != partition::RuleSource::custom);
-    for (const StoredTensor& stored : context.plan.stored) {
+    for (const StoredTensor& stored : plan.stored) {
         if (stored.rule >= 0 && static_cast<std::size_t>(stored.rule) < used.size()) {
             used[static_cast<std::size_t>(stored.rule)] = true;
         }
     }
+    return used;
+}
+
+/// The specs of the embedding and of the tied head where rule `index`, which decides no other tensor, is the first that
+/// finds the head and gives it another spec. As the rules write them: entries that were refused are none in the plan.
+struct TiedConflict {
+    const StoredTensor* embedding = nullptr;
+    partition::PartitionSpec of_embedding;
+    partition::PartitionSpec of_head;
+};
+std::optional<TiedConflict> tied_conflict(const CheckContext& context, std::size_t index) {
+    const Job& job = context.plan.job;
+    const StoredTensor* embedding = ruled_embedding(context.plan);
+    const partition::ParameterRule& rule = job.custom_rules[index];
+    if (!job.model.tied_embeddings || embedding == nullptr ||
+        static_cast<std::size_t>(embedding->rule) >= job.custom_rules.size()) {
+        return std::nullopt;
+    }
+    diag::Diagnostics unheard;  // patterns that do not compile were reported with the table
+    const auto match = partition::RuleTable::compile({rule}, unheard);
+    if (!match || !match->match(job.model.names.lm_head + ".weight")) {
+        return std::nullopt;
+    }
+    TiedConflict conflict{embedding, job.custom_rules[static_cast<std::size_t>(embedding->rule)].spec, rule.spec};
+    const std::size_t rank = std::max(conflict.of_head.entries.size(), embedding->spec.entries.size());
+    conflict.of_head.entries.resize(rank);
+    conflict.of_embedding.entries.resize(std::max(rank, conflict.of_embedding.entries.size()));
+    return conflict.of_head.entries == conflict.of_embedding.entries ? std::nullopt : std::optional(conflict);
+}
+
+}  // namespace
+
+void check_tied_rules(const CheckContext& context) {
+    const Job& job = context.plan.job;
+    const std::vector<bool> used = deciding_rules(context.plan);
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        const auto conflict = used[i] ? std::nullopt : tied_conflict(context, i);
+        if (!conflict) {
+            continue;
+        }
+        const partition::ParameterRule& rule = job.custom_rules[i];
+        const std::string wanted = partition::to_string(conflict->of_embedding);
+        context.diagnostics.report(
+            "SP4015",
+            fmt::format("rule {} '{}' gives the output head {}, rule {} gives {} {}: the embeddings are tied, one "
+                        "tensor needs one spec",
+                        i, rule.pattern, partition::to_string(conflict->of_head), conflict->embedding->rule,
+                        conflict->embedding->name, wanted),
+            rule.pointer, fmt::format("write {} in both, or remove rule {}", wanted, i));
+    }
+}
+
+void check_unused_rules(const CheckContext& context) {
+    const Job& job = context.plan.job;
+    const std::vector<bool> used = deciding_rules(context.plan);
     for (std::size_t i = 0; i < used.size(); ++i) {
         const partition::ParameterRule& rule = job.custom_rules[i];
-        if (!used[i] && !report_tied(context, i)) {
+        if (!used[i] && !tied_conflict(context, i)) {
             const bool head = job.model.tied_embeddings && rule.pattern.find("lm_head") != std::string::npos;
             context.diagnostics.report(
                 "SP4013",
