@@ -142,21 +142,21 @@ bool begins_as_json(std::string_view text) {
 /// Text that begins as JSON must be JSON; then the option is left out, so that nothing follows from it.
 bool check_syntax(const Option& option, diag::Diagnostics& diagnostics) {
     const std::string_view text = std::string_view(option.text).substr(option.value.begin);
-    diag::Diagnostics problems;
-    std::string pointer = "/" + std::string(key_text(option));
-    std::replace(pointer.begin(), pointer.end(), '.', '/');
-    if (!begins_as_json(text) || parse_document(text, option.name, problems, {}, pointer)) {
+    if (!begins_as_json(text)) {
         return true;
     }
+    // Blanks in place of "key=", one for each code point: the columns are those of the option.
     const std::string_view before = std::string_view(option.text).substr(0, option.value.begin);
-    const auto columns = static_cast<int>(std::count_if(before.begin(), before.end(), [](char c) {
-        return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;  // code points
-    }));
-    for (diag::Diagnostic& problem : problems.all()) {
-        if (problem.span) {
-            problem.span->column += problem.span->line == 1 ? columns : 0;
-            problem.span->end_column += problem.span->end_line == 1 ? columns : 0;
-        }
+    const auto columns = std::count_if(before.begin(), before.end(),
+                                       [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; });
+    std::string pointer = "/" + std::string(key_text(option));
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    diag::Diagnostics problems;
+    if (parse_document(std::string(static_cast<std::size_t>(columns), ' ').append(text), option.name, problems, {},
+                       pointer)) {
+        return true;
+    }
+    for (const diag::Diagnostic& problem : problems.all()) {
         diagnostics.add(problem);
     }
     return false;

@@ -230,7 +230,9 @@ TEST_CASE("wrong overrides are named") {
         {{.set = {"workload.batch=4"}}, "SP1004 <--set workload.batch>:1:1"},
         {{.set = {"workload.batch_size"}}, "SP1004 <--set workload.batch_size>:1:1"},
         {{.set = {"workload..x=1"}}, "is not key.path=value"},
-        {{.set = {"partition_axis.head_axis=[\"tp\","}}, "SP1002 <--set partition_axis.head_axis>:1:33"},
+        {{.set = {"partition_axis.head_axis=[\"tp\","}},
+         "SP1002 <--set partition_axis.head_axis>:1:32 unexpected end of the document: the array opened at line 1, "
+         "column 26"},
         {{.set = {R"(model={"a":1,"a":2})"}}, "SP1003 <--set model>:1:14"},
         {{.set = {"workload.batch_size=[1"}}, "SP1002 <--set workload.batch_size>:1:2"},
         {{.set = {R"(partition_axis={"generation_head_axis": "tp"})", "options.compat=current"}},
