@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -35,20 +36,16 @@ std::string file_or_standard(const std::string& name) {
 }
 
 Output parse_output(const std::string& text, bool for_findings) {
-    static const std::vector<std::pair<std::string, Format>> formats = {{"text", Format::text},
-                                                                        {"json", Format::json},
-                                                                        {"github", Format::github},
-                                                                        {"sarif", Format::sarif},
-                                                                        {"junit", Format::junit}};
+    constexpr std::array<std::string_view, 5> formats = {"text", "json", "github", "sarif", "junit"};  // as Format
     const std::size_t equals = text.find('=');
     const std::string name = text.substr(0, equals);
     if (equals != std::string::npos && equals + 1 == text.size()) {
         throw UsageError(fmt::format("--format {}: the name of the file is missing", text));
     }
-    for (const auto& [known, format] : formats) {
-        if (name == known && (for_findings || format <= Format::json)) {
-            return {format, equals == std::string::npos ? "" : file_or_standard(text.substr(equals + 1))};
-        }
+    const auto* end = for_findings ? formats.end() : formats.begin() + 2;
+    if (const auto* known = std::find(formats.begin(), end, name); known != end) {
+        const std::string file = equals == std::string::npos ? "" : file_or_standard(text.substr(equals + 1));
+        return {static_cast<Format>(known - formats.begin()), file};
     }
     throw UsageError(fmt::format("--format takes {}, optionally with =FILE, got '{}'",
                                  for_findings ? "text, json, github, sarif or junit" : "text or json", text));
