@@ -134,6 +134,19 @@ private:
     int before_;
 };
 
+/// While it lives, the library starts no threads of its own: a chunk is not worth them, and whoever calls it may be one
+/// of several threads already.
+class OneThread {
+public:
+    OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+    ~OneThread() { omp_set_num_threads(before_); }
+    OneThread(const OneThread&) = delete;
+    OneThread& operator=(const OneThread&) = delete;
+
+private:
+    int before_;
+};
+
 Library::Library() : state_(std::make_unique<State>()) {
     dnnl::set_verbose(0);  // it would write to the standard output
     const MatmulShape probe{packing_rows, 64, 64};
@@ -207,6 +220,7 @@ bool Library::prepare_activation(Activation activation) {
 }
 
 void Library::activate(Activation activation, float* chunk) const {
+    const OneThread alone;
     const dnnl::memory values({{activation_chunk}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a},
                               state_->engine, chunk);
     state_->activations.at(activation)->execute(state_->stream, {{DNNL_ARG_SRC, values}, {DNNL_ARG_DST, values}});

@@ -120,7 +120,7 @@ private:
     void activate_chunks(const ConstView& x, const ConstView* factor, Activation activation, const View& y) const {
         constexpr std::int64_t chunk = Library::activation_chunk;
         const std::int64_t count = x.count();
-        // Threads that call the library at once hold each other up for longer than a few chunks take.
+        // Fewer chunks take less time than it takes to wake the other threads.
         constexpr std::int64_t worth_threads = 16 * chunk;
 #pragma omp parallel for schedule(static) if (count > worth_threads)
         for (std::int64_t begin = 0; begin < count; begin += chunk) {
