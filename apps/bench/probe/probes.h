@@ -23,7 +23,7 @@ struct MatmulShape {
 bool bf16_supported();
 
 /// Median seconds of all products one after the other, [m,k] x [k,n] each with weights of its own that were packed
-/// before. Passes go on for `seconds`, at least five.
+/// before, in the library's layout or transposed, whichever is faster. Passes go on for `seconds`, at least ten.
 double matmul_seconds(const std::vector<MatmulShape>& shapes, bool bf16, int threads, double seconds);
 
 }  // namespace shardplan::bench
