@@ -28,7 +28,10 @@ bool same_place(const std::string& one, const std::string& other) {
     if (one == other || fs::equivalent(one, other, error)) {
         return one == other || fs::is_regular_file(one, error);
     }
-    return fs::weakly_canonical(one, error) == fs::weakly_canonical(other, error) && !fs::exists(one, error);
+    const auto absolute = [&](const std::string& path) {  // first, as what is relative and not there would stay so
+        return fs::weakly_canonical(fs::absolute(path, error), error);
+    };
+    return absolute(one) == absolute(other) && !fs::exists(one, error);
 }
 
 }  // namespace shardplan::base

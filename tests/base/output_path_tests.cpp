@@ -36,6 +36,7 @@ TEST_CASE("results go beside regular files, through links, and straight into wha
     CHECK(base::same_place(plain, link));
     CHECK(base::same_place(plain, (directory / "." / "plain").string()));
     CHECK(base::same_place((directory / "absent").string(), (directory / "x" / ".." / "absent").string()));
+    CHECK(base::same_place("not-here", "./not-here"));
     CHECK_FALSE(base::same_place(plain, (directory / "absent").string()));
     int ends[2] = {};
     REQUIRE(::pipe(ends) == 0);
