@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <cstddef>
+#include <span>
 
 #include "tensor/dtype.h"
 
@@ -90,14 +91,17 @@ std::string ChosenExperts::message() const {
         words.insert(words.end(), {layer, sequence, position, std::ssize(experts)});
         words.insert(words.end(), experts.begin(), experts.end());
     }
-    std::string text(words.size() * sizeof(std::int64_t), '\0');
-    std::memcpy(text.data(), words.data(), text.size());
+    const auto bytes = std::as_bytes(std::span(words));
+    std::string text(bytes.size(), '\0');
+    std::transform(bytes.begin(), bytes.end(), text.begin(), [](std::byte byte) { return static_cast<char>(byte); });
     return text;
 }
 
 void ChosenExperts::merge(const std::string& message) {
     std::vector<std::int64_t> words(message.size() / sizeof(std::int64_t));
-    std::memcpy(words.data(), message.data(), words.size() * sizeof(std::int64_t));
+    const auto bytes = std::as_writable_bytes(std::span(words));
+    std::transform(message.begin(), message.begin() + std::ssize(bytes), bytes.begin(),
+                   [](char byte) { return static_cast<std::byte>(byte); });
     for (std::size_t i = 0; i + 4 <= words.size();) {
         std::vector<std::int32_t>& experts = experts_[{static_cast<int>(words[i]), words[i + 1], words[i + 2]}];
         experts.clear();
