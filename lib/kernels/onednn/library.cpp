@@ -116,29 +116,15 @@ struct Library::State {
     }
 };
 
-/// While it lives, parallel regions have one thread when the work is too small to pay for waking the others. It must
-/// cover creation as well as execution: oneDNN fixes the number of threads when it creates a primitive.
-class ThreadsFor {
+/// While it lives, the library starts no threads, if `alone`. It must cover creation as well as execution: oneDNN fixes
+/// the number of threads when it creates a primitive.
+class OneThread {
 public:
-    explicit ThreadsFor(const MatmulShape& shape) : before_(omp_get_max_threads()) {
-        if (!worth_threads(shape.m * shape.n * shape.k / work_per_element)) {
+    explicit OneThread(bool alone) : before_(omp_get_max_threads()) {
+        if (alone) {
             omp_set_num_threads(1);
         }
     }
-    ~ThreadsFor() { omp_set_num_threads(before_); }
-    ThreadsFor(const ThreadsFor&) = delete;
-    ThreadsFor& operator=(const ThreadsFor&) = delete;
-
-private:
-    static constexpr std::int64_t work_per_element = 8;  ///< multiply-adds in the time of one element of other kernels
-    int before_;
-};
-
-/// While it lives, the library starts no threads of its own: a chunk is not worth them, and whoever calls it may be one
-/// of several threads already.
-class OneThread {
-public:
-    OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
     ~OneThread() { omp_set_num_threads(before_); }
     OneThread(const OneThread&) = delete;
     OneThread& operator=(const OneThread&) = delete;
@@ -146,6 +132,12 @@ public:
 private:
     int before_;
 };
+
+/// Whether a product is too small to pay for waking the other threads.
+bool too_small(const MatmulShape& shape) {
+    constexpr std::int64_t work_per_element = 8;  // multiply-adds in the time of one element of other kernels
+    return !worth_threads(shape.m * shape.n * shape.k / work_per_element);
+}
 
 Library::Library() : state_(std::make_unique<State>()) {
     dnnl::set_verbose(0);  // it would write to the standard output
@@ -184,7 +176,7 @@ void Library::matmul(const ConstView& x, const PackedWeight& w, const MatmulShap
         matmul_plain(x, {w.data(), x.dtype, {shape.n, shape.k}}, WeightOrder::out_in, shape, y);
         return;
     }
-    const ThreadsFor threads(shape);
+    const OneThread threads(too_small(shape));
     const Product& product = state_->required_product({shape, x.dtype, y.dtype, Layout::library});
     const dnnl::memory::desc packed =
         state_->required_product(packing_key({shape.n, shape.k}, x.dtype)).desc.weights_desc();
@@ -202,7 +194,7 @@ void Library::matmul(const ConstView& x, const PackedWeight& w, const MatmulShap
 
 void Library::matmul_plain(const ConstView& x, const ConstView& w, WeightOrder order, const MatmulShape& shape,
                            const View& y) {
-    const ThreadsFor threads(shape);
+    const OneThread threads(too_small(shape));
     const Product& product = state_->required_product({shape, x.dtype, y.dtype, layout_of(order)});
     const dnnl::memory weight(product.desc.weights_desc(), state_->engine, mutable_data(w.data));
     state_->run(product, x, weight, y);
@@ -220,7 +212,7 @@ bool Library::prepare_activation(Activation activation) {
 }
 
 void Library::activate(Activation activation, float* chunk) const {
-    const OneThread alone;
+    const OneThread threads(true);  // a chunk is not worth more, and the caller may be one of several already
     const dnnl::memory values({{activation_chunk}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a},
                               state_->engine, chunk);
     state_->activations.at(activation)->execute(state_->stream, {{DNNL_ARG_SRC, values}, {DNNL_ARG_DST, values}});

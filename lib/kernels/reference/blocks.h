@@ -29,12 +29,7 @@ struct PairBlock {
     static constexpr int parts = 2;
 
     SHARDPLAN_INLINE static void unpack(Float (&to)[parts], const std::uint32_t* from) {
-        typename Lane<lanes>::Word pair;
-        std::memcpy(&pair, from, sizeof(pair));
-        const auto low = pair << 16;
-        const auto high = pair & 0xffff0000U;
-        std::memcpy(&to[0], &low, sizeof(low));
-        std::memcpy(&to[1], &high, sizeof(high));
+        load_pairs<lanes>(to[0], to[1], from);
     }
     SHARDPLAN_INLINE static void add(Float& sum, const float* x, const Float& w) { sum += *x * w; }
 };

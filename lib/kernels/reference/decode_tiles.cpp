@@ -25,12 +25,7 @@ struct Piece<lanes, std::uint16_t> {
     using Float = typename Lane<lanes>::Float;
     static constexpr int parts = 2;
     SHARDPLAN_INLINE static void unpack(Float (&to)[parts], const std::uint16_t* from) {
-        typename Lane<lanes>::Word pair;
-        std::memcpy(&pair, from, sizeof(pair));
-        const auto low = pair << 16;
-        const auto high = pair & 0xffff0000U;
-        std::memcpy(&to[0], &low, sizeof(low));
-        std::memcpy(&to[1], &high, sizeof(high));
+        load_pairs<lanes>(to[0], to[1], from);
     }
 };
 

@@ -57,6 +57,18 @@ SHARDPLAN_INLINE void load(typename Lane<lanes>::Float& to, const std::int8_t* f
     to = __builtin_convertvector(wide, typename Lane<lanes>::Float);
 }
 
+/// Pairs of bf16 one behind the other: the first of each, and the second.
+template <int lanes>
+SHARDPLAN_INLINE void load_pairs(typename Lane<lanes>::Float& first, typename Lane<lanes>::Float& second,
+                                 const void* from) {
+    typename Lane<lanes>::Word pair;
+    std::memcpy(&pair, from, sizeof(pair));
+    const auto low = pair << 16;
+    const auto high = pair & 0xffff0000U;
+    std::memcpy(&first, &low, sizeof(low));
+    std::memcpy(&second, &high, sizeof(high));
+}
+
 SHARDPLAN_INLINE float to_float(float value) {
     return value;
 }
