@@ -37,6 +37,7 @@ std::optional<plan::Plan> reference_plan(const plan::Plan& plan, std::int64_t to
     job.rule_source = partition::RuleSource::derived;
     job.custom_rules.clear();
     job.provider = backend::ProviderChoice::local;
+    job.int8_weights = false;
     job.workload.mode = model::Mode::prefill;
     job.workload.sequence_length = tokens;
     job.workload.cache_length = 0;

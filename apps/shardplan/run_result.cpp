@@ -136,6 +136,12 @@ report::RunSummary summarise(const plan::Plan& plan, const exec::RunReport& run,
             summary.generated->mismatches = run.token_mismatches;
         }
     }
+    if (plan.job.int8_weights && run.verified) {
+        summary.notes.push_back(
+            "int8 weights are compared with the weights they were rounded from: within what rounding does, and "
+            "generated "
+            "tokens may differ from the unsharded model's");
+    }
     add_counts(run, summary);
     summary.kernel_scratch_bytes = run.scratch_bytes;
     summary.resident_bytes = run.resident_bytes;

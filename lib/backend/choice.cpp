@@ -106,7 +106,10 @@ std::optional<ProviderDecision> take_chosen(ProviderKind kind, ProviderCompat co
         return ProviderDecision{kind, {fmt::format("{}: as the job says", to_string(kind))}};
     }
     std::vector<std::string> usable = {"\"auto\""};
-    for (const ProviderKind other : {ProviderKind::fused, ProviderKind::local}) {
+    if (conditions.int8_weights) {
+        usable = {kind == ProviderKind::inference ? "\"auto\" without weight_dtype" : "no weight_dtype"};
+    }
+    for (const ProviderKind other : {ProviderKind::inference, ProviderKind::fused, ProviderKind::local}) {
         if (other != kind && refusals(other, compat, model, conditions).empty()) {
             usable.push_back(fmt::format("\"{}\"", to_string(other)));
         }
@@ -124,6 +127,9 @@ std::vector<std::string> refusals(ProviderKind kind, ProviderCompat compat, cons
                                   const ProviderConditions& conditions) {
     std::vector<std::string> reasons;
     if (kind != ProviderKind::inference) {
+        if (conditions.int8_weights) {
+            reasons.emplace_back("it multiplies weights of the workload's dtype only, the job wants them in int8");
+        }
         return reasons;
     }
     refuse_model(model, reasons);
@@ -212,7 +218,8 @@ std::optional<ProviderDecision> choose_provider(ProviderChoice choice, ProviderC
         return take_chosen(kind_of(choice), compat, model, conditions, pointer, diagnostics);
     }
     ProviderDecision decision;
-    const bool decode = workload.mode == model::Mode::decode;
+    bool found = false;
+    const bool decode = workload.mode == model::Mode::decode || conditions.int8_weights;
     if (!decode) {
         decision.reasons.emplace_back("inference: not taken, the step is not a decode step");
     }
@@ -222,14 +229,21 @@ std::optional<ProviderDecision> choose_provider(ProviderChoice choice, ProviderC
     for (const ProviderKind kind : candidates) {
         const std::vector<std::string> refused = refusals(kind, compat, model, conditions);
         if (refused.empty()) {
+            found = true;
             decision.kind = kind;
-            decision.reasons.insert(decision.reasons.begin(),
-                                    fmt::format("{}: taken, {}", to_string(kind), why_taken(kind)));
+            const std::string_view why = conditions.int8_weights ? "only it has int8 weights" : why_taken(kind);
+            decision.reasons.insert(decision.reasons.begin(), fmt::format("{}: taken, {}", to_string(kind), why));
             break;
         }
         for (const std::string& reason : refused) {
             decision.reasons.push_back(fmt::format("{}: refused, {}", to_string(kind), reason));
         }
+    }
+    if (!found) {
+        diagnostics.report(
+            "SP5001", fmt::format("no provider can be used with int8 weights: {}", fmt::join(decision.reasons, "; ")),
+            pointer, "use no weight_dtype, or change what keeps inference from being used");
+        return std::nullopt;
     }
     diagnostics.report("SP5002", fmt::format("automatic provider: {}", fmt::join(decision.reasons, "; ")), pointer);
     return decision;

@@ -83,6 +83,7 @@ struct ProviderConditions {
     std::int64_t context_parallel = 1;        ///< devices over which the sequence of keys is cut
     std::int64_t expert_tensor_parallel = 1;  ///< devices over which each expert is cut
     ExpertOptions experts = {};
+    bool int8_weights = false;  ///< the job wants them; only inference multiplies with them
 };
 
 struct ProviderDecision {
@@ -101,7 +102,8 @@ std::vector<std::string> remarks(ProviderKind kind, ProviderCompat compat, const
                                  const ProviderConditions& conditions);
 
 /// Takes the chosen provider (SP5001 at `pointer` when it is refused) or, for automatic, the best that is not refused:
-/// inference for decode, fused for prefill, local as the last. An automatic choice is reported as SP5002.
+/// inference for decode, fused for prefill, local as the last; with int8_weights inference or, where it is refused,
+/// none (SP5001). An automatic choice is reported as SP5002.
 std::optional<ProviderDecision> choose_provider(ProviderChoice choice, ProviderCompat compat,
                                                 const model::ModelSpec& model, const model::Workload& workload,
                                                 const ProviderConditions& conditions, const std::string& pointer,

@@ -59,7 +59,7 @@ Executor::Executor(const plan::Plan& plan, comm::Groups& groups, const kernels::
       stage_index_(static_cast<std::int64_t>(plan::stage_of(plan, groups.rank()))),
       stage_(plan.stages[static_cast<std::size_t>(stage_index_)]),
       schedule_(make_schedule(plan, groups.rank())),
-      parameters_(plan, schedule_, groups.rank(), kernels, weights, allocator),
+      parameters_(plan, groups.rank(), kernels, weights, allocator),
       caches_(plan.stored.size()),
       arena_(plan, stage_, allocator) {
     if (!(groups.mesh() == plan.mesh.refined())) {

@@ -32,10 +32,12 @@ std::size_t instance_of(const plan::StoredTensor& stored, int layer) {
 
 }  // namespace
 
-ParameterStore::ParameterStore(const plan::Plan& plan, const Schedule& schedule, std::int64_t rank,
-                               const kernels::Kernels& kernels, const WeightSource& source, Allocator& allocator)
-    : plan_(plan), of_stage_(plan, plan.stages[plan::stage_of(plan, rank)]), plain_(plan.stored.size()) {
-    find_groups(schedule);
+ParameterStore::ParameterStore(const plan::Plan& plan, std::int64_t rank, const kernels::Kernels& kernels,
+                               const WeightSource& source, Allocator& allocator)
+    : plan_(plan),
+      of_stage_(plan, plan.stages[plan::stage_of(plan, rank)]),
+      transposed_(plan::prepared_groups(plan)),
+      plain_(plan.stored.size()) {
     std::set<int> done;
     for (const Group& group : groups_by_size()) {
         load_group(group, rank, kernels, source, allocator);
@@ -63,51 +65,6 @@ std::vector<ParameterStore::Group> ParameterStore::groups_by_size() const {
     }
     std::stable_sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) { return bytes(a) > bytes(b); });
     return groups;
-}
-
-void ParameterStore::find_groups(const Schedule& schedule) {
-    std::set<int> plain;                   // used by something else than one group of weights
-    std::map<int, const Group*> group_of;  // keys of transposed_ stay where they are
-    for (std::size_t b = 0; b < plan_.blocks.size(); ++b) {
-        const plan::BlockPlan& block = plan_.blocks[b];
-        for (std::size_t s = 0; s < block.steps.size(); ++s) {
-            const plan::Step& step = block.steps[s];
-            const std::optional<LinearStep>& linear = schedule.blocks[b].steps[s].linear;
-            const Group group = linear ? stored_weights(block, *linear) : Group{};
-            const Group* key = nullptr;
-            if (!group.empty()) {
-                key = &transposed_.try_emplace(group, linear->transposed).first->first;
-            }
-            std::vector<plan::ValueId> inputs =
-                step.compute ? step.compute->inputs : std::vector<plan::ValueId>{step.collective->input};
-            for (const plan::ValueId input : inputs) {
-                const plan::Value& value = block.values[static_cast<std::size_t>(input)];
-                if (value.kind != plan::ValueKind::parameter) {
-                    continue;
-                }
-                const bool weight =
-                    key != nullptr && std::find(group.begin(), group.end(), value.stored) != group.end();
-                if (!weight || group_of.try_emplace(value.stored, key).first->second != key) {
-                    plain.insert(value.stored);
-                }
-            }
-        }
-    }
-    const auto has_plain = [&](const Group& group) {
-        return std::any_of(group.begin(), group.end(), [&](int stored) { return plain.contains(stored); });
-    };
-    for (bool changed = true; changed;) {  // a group with a plain member makes its other members plain
-        changed = false;
-        for (auto it = transposed_.begin(); it != transposed_.end();) {
-            if (has_plain(it->first)) {
-                plain.insert(it->first.begin(), it->first.end());
-                it = transposed_.erase(it);
-                changed = true;
-            } else {
-                ++it;
-            }
-        }
-    }
 }
 
 void ParameterStore::load_plain(int stored, std::int64_t rank, const WeightSource& source, Allocator& allocator) {
@@ -144,11 +101,14 @@ ParameterStore::Prepared ParameterStore::load_prepared(int stored, int layer, bo
     const model::Parameter& parameter = plan_.graph.parameters[static_cast<std::size_t>(tensor.parameter)];
     const auto ranges = partition::local_ranges(tensor.layout, tensor.shape, plan_.mesh.refined(), rank);
     const std::int64_t bytes = tensor.bytes_per_device;
-    const Buffer buffer(allocator, Category::scratch, bytes);
-    const tensor::View whole = buffer.view(tensor.dtype, tensor.local_shape);
+    const tensor::DType dtype = plan_.graph.workload.dtype;  // of the source; int8 is what it is kept in
+    const Buffer buffer(allocator, Category::scratch, tensor::byte_count(tensor.local_shape, dtype));
+    const tensor::View whole = buffer.view(dtype, tensor.local_shape);
     source.fill(parameter, layer, ranges, whole);
     Prepared prepared;
-    prepared.weight = kernels.prepare(whole, transposed ? kernels::WeightOrder::in_out : kernels::WeightOrder::out_in);
+    prepared.weight =
+        kernels.prepare(whole, transposed ? kernels::WeightOrder::in_out : kernels::WeightOrder::out_in,
+                        tensor.dtype == tensor::DType::i8 ? kernels::WeightFormat::int8 : kernels::WeightFormat::plain);
     prepared.logical = Reservation(allocator, Category::parameters, bytes);
     prepared.padding =
         Reservation(allocator, Category::scratch, std::max<std::int64_t>(0, prepared.weight->packed_bytes() - bytes));

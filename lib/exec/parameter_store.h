@@ -12,15 +12,17 @@
 #include "exec/weights.h"
 #include "kernels/kernels.h"
 #include "plan/pipeline.h"
+#include "plan/weight_format.h"
 
 namespace shardplan::exec {
 
 class ParameterStore {
 public:
     /// Counts StoredTensor::bytes_per_device of each instance as parameters; what preparing adds, and the copies while
-    /// loading, as scratch. plan and schedule must outlive it.
+    /// loading, as scratch. plan must outlive it. Weights that the plan has in int8 are quantised here, each with the
+    /// scales of this rank's part of it.
     /// Only what the rank's stage holds is loaded.
-    ParameterStore(const plan::Plan& plan, const Schedule& schedule, std::int64_t rank, const kernels::Kernels& kernels,
+    ParameterStore(const plan::Plan& plan, std::int64_t rank, const kernels::Kernels& kernels,
                    const WeightSource& source, Allocator& allocator);
 
     /// The plain shard; a view without data where it is kept prepared.
@@ -30,14 +32,13 @@ public:
                                                  int layer) const;
 
 private:
-    using Group = std::vector<int>;  ///< indices into Plan::stored, in order of the parts
+    using Group = plan::WeightGroup;
     struct Prepared {
         std::unique_ptr<kernels::Weight> weight;
         Reservation logical;
         Reservation padding;
     };
 
-    void find_groups(const Schedule& schedule);
     std::vector<Group> groups_by_size() const;
     void load_plain(int stored, std::int64_t rank, const WeightSource& source, Allocator& allocator);
     void load_group(const Group& group, std::int64_t rank, const kernels::Kernels& kernels, const WeightSource& source,

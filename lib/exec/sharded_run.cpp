@@ -29,8 +29,12 @@ std::vector<std::int64_t> prompt_lengths(const plan::Plan& plan, const RunOption
     return std::vector<std::int64_t>(static_cast<std::size_t>(workload.total_batch()), workload.sequence_length);
 }
 
+bool is_exact(const plan::Plan& plan) {
+    return plan.graph.workload.dtype == tensor::DType::f32 && !plan.job.int8_weights;
+}
+
 bool rounds_routing(const plan::Plan& plan, const RunOptions& options) {
-    return options.verify && plan.graph.model.moe.experts > 0 && plan.graph.workload.dtype != tensor::DType::f32;
+    return options.verify && plan.graph.model.moe.experts > 0 && !is_exact(plan);
 }
 
 DecodeFeed feed_of(const plan::Plan& plan, const RunOptions& options) {

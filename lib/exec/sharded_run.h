@@ -57,6 +57,9 @@ private:
     std::span<const std::int64_t> first_positions_;  ///< of its sequences
 };
 
+/// f32 without int8 weights: only the order of sums differs from the unsharded model.
+bool is_exact(const plan::Plan& plan);
+
 /// Whether rounding can make experts of the sharded and the unsharded run differ.
 bool rounds_routing(const plan::Plan& plan, const RunOptions& options);
 

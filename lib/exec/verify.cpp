@@ -138,8 +138,8 @@ std::int64_t count_mismatches(const std::vector<std::vector<std::int32_t>>& gene
 /// Rounding to bf16 may let a token choose another expert than the unsharded model; then only the worst case is known.
 /// So it is where sequences or stages are not all at the same positions.
 void compare_routed(const plan::Plan& plan, const RunOptions& options, const RoutingLog& routing, RunReport& report) {
-    const bool known = plan.graph.workload.dtype == tensor::DType::f32 && options.prompt_lengths.empty() &&
-                       plan.stages.size() == 1 && plan.graph.workload.micro_batches == 1;
+    const bool known = is_exact(plan) && options.prompt_lengths.empty() && plan.stages.size() == 1 &&
+                       plan.graph.workload.micro_batches == 1;
     for (TrafficCount& row : report.traffic) {
         if (row.kind == mesh::CollectiveKind::all_to_all_v && known) {
             row.routed_bytes = routed_bytes(plan, routing, step_positions(plan, options, report.executed_steps));
@@ -154,8 +154,8 @@ void verify(const plan::Plan& plan, const plan::Plan& reference, const TokenBatc
         options.progress("the unsharded model");
     }
     const auto start = Clock::now();
-    const tensor::DType dtype = plan.graph.workload.dtype;
-    const Tolerance tolerance = tolerance_of(dtype, plan.graph.model.layer_count());
+    const Tolerance tolerance =
+        tolerance_of(plan.graph.workload.dtype, plan.graph.model.layer_count(), plan.job.int8_weights);
     Routing routing{{}, RoutingTies(std::move(chosen), tolerance.absolute)};
     const FloatTensor expected = reference_logits(plan, reference, tokens, weights, options, routing);
     report.reference_seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -163,8 +163,7 @@ void verify(const plan::Plan& plan, const plan::Plan& reference, const TokenBatc
     report.routing_ties = routing.ties.count();
     compare_routed(plan, options, routing.log, report);
     report.token_mismatches = count_mismatches(report.generated, expected);
-    report.comparison.passed =
-        report.comparison.passed && (dtype != tensor::DType::f32 || report.token_mismatches == 0);
+    report.comparison.passed = report.comparison.passed && (!is_exact(plan) || report.token_mismatches == 0);
 }
 
 void set_threads(comm::World& world, const RunOptions& options, RunReport& report) {

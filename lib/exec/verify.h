@@ -95,11 +95,11 @@ std::int64_t tokens_given(const plan::Plan& plan, const RunOptions& options);
 /// Prefill: the plan is run on the tokens and all logits are compared. Decode and insert: the prompt
 /// (sequence_length tokens) is fed through the same plan, then the measured steps; every measured step's logits are
 /// compared with the unsharded model's at these positions. Generating, its most likely tokens there must be the
-/// generated ones (f32; in bf16 near ties may fall otherwise, which is counted): with equal tokens before, they are
-/// what the unsharded model generates itself. `reference`: the same model as prefill of tokens_needed() tokens without
-/// cache on a mesh of one device; only used on rank 0 when options.verify. Collective. Throws where ranks hold
-/// different plans or the world has another size than the mesh; exceptions on a single rank pass through, the caller
-/// must end the others.
+/// generated ones (f32; in bf16 or with int8 weights near ties may fall otherwise, which is counted): with equal tokens
+/// before, they are what the unsharded model generates itself. `reference`: the same model as prefill of
+/// tokens_needed() tokens without cache on a mesh of one device; only used on rank 0 when options.verify. Collective.
+/// Throws where ranks hold different plans or the world has another size than the mesh; exceptions on a single rank
+/// pass through, the caller must end the others.
 RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, comm::World& world,
                          const RunOptions& options);
 

@@ -24,6 +24,10 @@ using tensor::View;
 enum class KernelSet : std::uint8_t { reference, onednn };
 std::string_view to_string(KernelSet set);
 
+/// How prepare() keeps a weight. int8: each output's weights are multiples of its own f32 scale, the largest magnitude
+/// among them / 127, so that each is off by at most half a scale; sums stay float.
+enum class WeightFormat : std::uint8_t { plain, int8 };
+
 /// A weight matrix prepared for many products; owns its data. Belongs to the Kernels that made it.
 class Weight {
 public:
@@ -35,8 +39,8 @@ public:
 
     std::int64_t inputs() const { return inputs_; }    ///< K
     std::int64_t outputs() const { return outputs_; }  ///< N
-    tensor::DType dtype() const { return dtype_; }
-    /// Bytes it occupies, padding of packed layouts included.
+    tensor::DType dtype() const { return dtype_; }     ///< i8 for format int8
+    /// Bytes it occupies, padding of packed layouts and scales included.
     virtual std::int64_t packed_bytes() const = 0;
 
 private:
@@ -55,8 +59,10 @@ public:
     /// Implementation, library version and instruction set, for the run report.
     virtual std::string describe() const = 0;
 
-    // y[..., N] = x[..., K] W^T. y may be f32 where x and W are bf16 (partial sums).
-    virtual std::unique_ptr<Weight> prepare(ConstView w, WeightOrder order) const = 0;
+    // y[..., N] = x[..., K] W^T. y may be f32 where x and W are bf16 (partial sums). With an int8 weight x may be f32
+    // or bf16, whatever w was.
+    virtual std::unique_ptr<Weight> prepare(ConstView w, WeightOrder order,
+                                            WeightFormat format = WeightFormat::plain) const = 0;
     virtual void matmul(ConstView x, const Weight& w, View y) const = 0;
     /// Products of one x with several weights of one dtype: ys[i] has the bits that matmul gives for ws[i]. Few rows
     /// take one pass over all weights.

@@ -12,6 +12,7 @@
 #include "plan/layer_rules.h"
 #include "plan/parameter_specs.h"
 #include "plan/pipeline.h"
+#include "plan/weight_format.h"
 
 namespace shardplan::plan {
 
@@ -46,6 +47,9 @@ bool FrontEnd::run() {
     asks_ = std::make_unique<ActivationSpecs>(plan_.job, plan_.mesh, token_parallel_, placer_);
     place();
     placer_.check_names();
+    if (plan_.job.int8_weights) {
+        choose_weight_formats(plan_);
+    }
     deal_out_layers(plan_, diagnostics_);
     count_stage_copies(plan_);
     check();
@@ -183,6 +187,7 @@ bool FrontEnd::choose_provider() {
     const bool refused =
         !divisible && conditions.tensor_parallel > 1 && plan_.job.provider == backend::ProviderChoice::inference;
     conditions.tokens_divisible = divisible || refused;  // a refusal has been said with its numbers
+    conditions.int8_weights = plan_.job.int8_weights;
     auto decision = backend::choose_provider(plan_.job.provider, provider_compat(plan_.job), plan_.job.model,
                                              plan_.job.workload, conditions, "/backend/provider", diagnostics_);
     if (!decision || refused) {

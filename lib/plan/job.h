@@ -73,6 +73,7 @@ struct Job {
     backend::ProviderChoice provider = backend::ProviderChoice::automatic;
     backend::ExpertOptions experts;
     TokenDispatcher dispatcher = TokenDispatcher::automatic;
+    bool int8_weights = false;  ///< of linears; see plan/weight_format.h for which
     model::Workload workload;
     std::optional<Pipeline> pipeline;           ///< not given: an axis "pp" of the mesh that nothing names is one
     std::optional<std::int64_t> device_memory;  ///< bytes a device has; a plan that needs more is refused

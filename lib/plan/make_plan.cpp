@@ -10,6 +10,7 @@
 #include "plan/plan.h"
 #include "plan/plan_block.h"
 #include "plan/totals.h"
+#include "plan/weight_format.h"
 
 namespace shardplan::plan {
 
@@ -38,6 +39,9 @@ void finish(FrontEnd& front) {
     plan.sequence = plan.graph.sequence;
     plan.activations = front.asks().described();
     finish_stages(plan);
+    if (plan.job.int8_weights) {
+        settle_weight_formats(plan);
+    }
     plan.collectives = collective_totals(plan);
     plan.memory = memory_per_device(plan);
     plan.totals = model_totals(plan);
@@ -61,6 +65,9 @@ std::optional<Plan> try_make_plan(const Job& job, diag::Diagnostics& diagnostics
     }
     if (!check_memory(front.plan(), diagnostics)) {
         return std::nullopt;
+    }
+    if (job.int8_weights) {
+        front.plan().notes.push_back(weight_format_note(front.plan()));
     }
     return std::move(front.plan());
 }

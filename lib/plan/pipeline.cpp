@@ -205,6 +205,13 @@ void deal_out_layers(Plan& plan, diag::Diagnostics& diagnostics) {
     }
 }
 
+void count_stored_memory(Plan& plan) {
+    for (Stage& stage : plan.stages) {
+        stage.memory.parameters = stage.memory.cache = 0;
+        add_stored_memory(plan, stage);
+    }
+}
+
 void count_stage_copies(Plan& plan) {
     for (std::size_t i = 0; i < plan.stored.size() && plan.pipeline_axis; ++i) {
         StoredTensor& stored = plan.stored[i];

@@ -32,6 +32,9 @@ std::optional<std::vector<std::int64_t>> stage_layers(const Job& job, std::int64
 /// without a pipeline. @pre graph and stored are filled in
 void deal_out_layers(Plan& plan, diag::Diagnostics& diagnostics);
 
+/// The stages' memory of parameters and caches anew, when what they occupy has changed.
+void count_stored_memory(Plan& plan);
+
 /// Replicas of tensors that several stages hold: a tied embedding is on the devices of the first and the last.
 void count_stage_copies(Plan& plan);
 

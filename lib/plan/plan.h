@@ -36,6 +36,8 @@ struct StoredTensor {
     std::string role;         ///< "column", "row", "embedding", "norm", "cache", ...
     std::vector<int> layers;  ///< instances; {-1} outside layers
     tensor::Shape shape;      ///< of one instance (of the part)
+    /// i8: kept as 8 bit integers with one f32 scale for each (local) output channel, which counts in the bytes below.
+    /// The scales are those of the part that a device holds: where the inputs are cut, each part has all outputs' own.
     tensor::DType dtype = tensor::DType::bf16;
     partition::PartitionSpec spec;  ///< for people: one entry per dimension of `shape`
     partition::Layout layout;       ///< on the refined mesh

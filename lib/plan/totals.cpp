@@ -83,6 +83,11 @@ Totals model_totals(const Plan& plan) {
         totals.parameters = checked_add(totals.parameters, elements);
         totals.parameter_bytes =
             checked_add(totals.parameter_bytes, checked_mul(elements, tensor::size_of(stored.dtype)));
+        if (stored.dtype == tensor::DType::i8) {
+            const std::int64_t outputs = model::without_padding(parameter).shape[parameter.transposed ? 1 : 0];
+            totals.parameter_bytes = checked_add(
+                totals.parameter_bytes, checked_mul(count, checked_mul(outputs, tensor::size_of(tensor::DType::f32))));
+        }
         if (partition::shard_count(stored.layout, plan.mesh.refined()) == 1) {
             unsharded = checked_add(unsharded, elements);
         }

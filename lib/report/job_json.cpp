@@ -234,6 +234,9 @@ void write_job_json(JsonWriter& json, const plan::Job& job) {
             json.field("device_memory", *job.device_memory);
         }
         json.field("provider", text_of(job.provider));
+        if (job.int8_weights) {
+            json.field("weight_dtype", "int8");
+        }
         write_experts(json, job);
         json.object("options", [&] {
             json.field("compat", text_of(job.options.compat));

@@ -42,8 +42,11 @@ public:
         return library_.describe() + bf16 + (*bf16 != '\0' ? ReferenceKernels::describe() : "");
     }
 
-    std::unique_ptr<Weight> prepare(ConstView w, WeightOrder order) const override {
+    std::unique_ptr<Weight> prepare(ConstView w, WeightOrder order, WeightFormat format) const override {
         const WeightSize size = check_weight("prepare", w, order);
+        if (format == WeightFormat::int8) {
+            return std::make_unique<QuantisedWeight>(w, order, size);
+        }
         if (w.count() > 0 && library_.multiplies(w.dtype)) {
             return std::make_unique<OnednnWeight>(size, w.dtype, library_.pack(w, order, size));
         }
@@ -62,6 +65,9 @@ public:
         std::vector<ProductPart> plain;
         MatmulShape shape;
         for (std::size_t i = 0; i < ws.size(); ++i) {
+            if (add_quantised(x, *ws[i], ys[i], shape, strips)) {
+                continue;
+            }
             shape = check_matmul(x, ws[i]->outputs(), ws[i]->inputs(), ws[i]->dtype(), ys[i]);
             const OnednnWeight& weight = own_weight(*ws[i]);
             const onednn::PackedWeight* packed = weight.packed();

@@ -10,6 +10,7 @@
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
 #include "kernels/reference/small_product.h"
+#include "kernels/reference/strip_product.h"
 #include "kernels/reference/threads.h"
 #include "kernels/reference/tiles.h"
 
@@ -138,8 +139,11 @@ void check_parts(std::span<const Weight* const> ws, std::span<const View> ys) {
     check_length("matmul_parts", "ys", ys.size(), std::ssize(ws));
 }
 
-std::unique_ptr<Weight> ReferenceKernels::prepare(ConstView w, WeightOrder order) const {
+std::unique_ptr<Weight> ReferenceKernels::prepare(ConstView w, WeightOrder order, WeightFormat format) const {
     const WeightSize size = check_weight("prepare", w, order);
+    if (format == WeightFormat::int8) {
+        return std::make_unique<QuantisedWeight>(w, order, size);
+    }
     return std::make_unique<ReferenceWeight>(size, w.dtype, natural_copy(w, order, size));
 }
 
@@ -156,14 +160,19 @@ const ReferenceWeight& own_weight(const Weight& w) {
 }  // namespace
 
 void ReferenceKernels::matmul(ConstView x, const Weight& w, View y) const {
-    multiply_natural(x, own_weight(w).view(), check_matmul(x, w.outputs(), w.inputs(), w.dtype(), y), y);
+    const Weight* weight = &w;
+    ReferenceKernels::matmul_parts(x, {&weight, 1}, {&y, 1});
 }
 
 void ReferenceKernels::matmul_parts(ConstView x, std::span<const Weight* const> ws, std::span<const View> ys) const {
     check_parts(ws, ys);
     std::vector<ProductPart> few;
+    std::vector<StripPart> strips;
     MatmulShape shape;
     for (std::size_t i = 0; i < ws.size(); ++i) {
+        if (add_quantised(x, *ws[i], ys[i], shape, strips)) {
+            continue;
+        }
         shape = check_matmul(x, ws[i]->outputs(), ws[i]->inputs(), ws[i]->dtype(), ys[i]);
         const ConstView w = own_weight(*ws[i]).view();
         if (shape.m <= small_rows) {
@@ -173,6 +182,7 @@ void ReferenceKernels::matmul_parts(ConstView x, std::span<const Weight* const> 
         }
     }
     multiply_few(x, shape, few);
+    multiply_strips(x, shape, strips);
 }
 
 void ReferenceKernels::matmul_plain(ConstView x, ConstView w, WeightOrder order, View y) const {

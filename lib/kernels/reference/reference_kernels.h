@@ -9,7 +9,8 @@ class ReferenceKernels : public Kernels {
 public:
     std::string describe() const override;
 
-    std::unique_ptr<Weight> prepare(ConstView w, WeightOrder order) const override;
+    std::unique_ptr<Weight> prepare(ConstView w, WeightOrder order,
+                                    WeightFormat format = WeightFormat::plain) const override;
     void matmul(ConstView x, const Weight& w, View y) const override;
     void matmul_parts(ConstView x, std::span<const Weight* const> ws, std::span<const View> ys) const override;
     void matmul_plain(ConstView x, ConstView w, WeightOrder order, View y) const override;

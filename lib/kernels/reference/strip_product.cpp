@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/interval.h"
+#include "kernels/checks.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/product_parts.h"
 #include "kernels/reference/small_product.h"
@@ -201,6 +202,13 @@ QuantisedStrips pack_quantised(const ConstView& w, WeightOrder order, WeightSize
     return result;
 }
 
+QuantisedWeight::QuantisedWeight(const ConstView& w, WeightOrder order, WeightSize size)
+    : Weight(size.inputs, size.outputs, DType::i8), packed_(pack_quantised(w, order, size)) {}
+
+std::int64_t QuantisedWeight::packed_bytes() const {
+    return packed_.data.bytes() + std::ssize(packed_.scales) * tensor::size_of(DType::f32);
+}
+
 void multiply_strips(const ConstView& x, const MatmulShape& shape, std::span<const StripPart> parts) {
     if (shape.m == 0 || parts.empty()) {
         return;
@@ -224,6 +232,18 @@ void multiply_strips(const ConstView& x, const MatmulShape& shape, std::span<con
         }
         store(sums, m0, count, piece.begin, part.w, whole, part.y);
     });
+}
+
+bool add_quantised(const ConstView& x, const Weight& w, const View& y, MatmulShape& shape,
+                   std::vector<StripPart>& parts) {
+    const auto* quantised = dynamic_cast<const QuantisedWeight*>(&w);
+    if (quantised == nullptr) {
+        return false;
+    }
+    check_float("matmul", "x", x.dtype);
+    shape = check_matmul(x, w.outputs(), w.inputs(), x.dtype, y);
+    parts.push_back({quantised->strips(), shape.n, y});
+    return true;
 }
 
 void multiply_strips(const ConstView& x, const StripWeight& w, const MatmulShape& shape, const View& y) {

@@ -31,6 +31,17 @@ struct QuantisedStrips {
 };
 QuantisedStrips pack_quantised(const ConstView& w, WeightOrder order, WeightSize size);
 
+/// What prepare() makes in format int8, the same in both implementations.
+class QuantisedWeight final : public Weight {
+public:
+    QuantisedWeight(const ConstView& w, WeightOrder order, WeightSize size);
+    std::int64_t packed_bytes() const override;
+    StripWeight strips() const { return {packed_.data.data(), tensor::DType::i8, packed_.scales}; }
+
+private:
+    QuantisedStrips packed_;
+};
+
 /// y = x W^T; x is f32 or bf16.
 void multiply_strips(const ConstView& x, const StripWeight& w, const MatmulShape& shape, const View& y);
 
@@ -41,5 +52,9 @@ struct StripPart {
     View y;
 };
 void multiply_strips(const ConstView& x, const MatmulShape& shape, std::span<const StripPart> parts);
+
+/// Where w is quantised: checks the product, says its shape and adds it to `parts`.
+bool add_quantised(const ConstView& x, const Weight& w, const View& y, MatmulShape& shape,
+                   std::vector<StripPart>& parts);
 
 }  // namespace shardplan::kernels
