@@ -123,7 +123,13 @@ inline constexpr JobField grouped_gemm = {
 inline constexpr JobField legacy_grouped_gemm = {
     "moe_use_legacy_grouped_gemm", "Megatron's older GroupedMLP; only with compat seed and the provider fused.",
     "false", ""};
-inline constexpr std::array backend_fields = {provider, token_dispatcher, grouped_gemm, legacy_grouped_gemm};
+inline constexpr JobField weight_dtype = {
+    "weight_dtype",
+    "int8: the provider inference keeps the weights of linears as 8 bit integers, with one f32 scale for each output "
+    "channel of a device's part. Default: workload.dtype.",
+    "", R"("int8")"};
+inline constexpr std::array backend_fields = {provider, token_dispatcher, grouped_gemm, legacy_grouped_gemm,
+                                              weight_dtype};
 
 inline constexpr JobField mode = {"mode",
                                   "prefill: all tokens at once; decode: one token for each sequence; insert: "
@@ -225,6 +231,7 @@ inline constexpr auto token_dispatchers = std::to_array<Choice<plan::TokenDispat
     {"allgather", plan::TokenDispatcher::all_gather},
     {"alltoall", plan::TokenDispatcher::all_to_all},
 });
+inline constexpr auto weight_dtypes = std::to_array<Choice<bool>>({{"int8", true}});
 inline constexpr auto modes = std::to_array<Choice<model::Mode>>(
     {{"prefill", model::Mode::prefill}, {"decode", model::Mode::decode}, {"insert", model::Mode::insert}});
 inline constexpr auto dtypes = std::to_array<Choice<tensor::DType>>({

@@ -223,7 +223,8 @@ std::string job_schema() {
         alternatives(provider, object_of({{fields::provider, provider},
                                           {fields::token_dispatcher, one_of_names(names::token_dispatchers)},
                                           {fields::grouped_gemm, flag},
-                                          {fields::legacy_grouped_gemm, flag}}));
+                                          {fields::legacy_grouped_gemm, flag},
+                                          {fields::weight_dtype, one_of_names(names::weight_dtypes)}}));
     ordered_json open;
     open["type"] = "object";
     const ordered_json job = object_of({{fields::model, model_schema()},

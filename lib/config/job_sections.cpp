@@ -289,6 +289,8 @@ void read_backend(const ConfigValue& value, plan::Job& job, diag::Diagnostics& d
         job.dispatcher = reader.choice<plan::TokenDispatcher>(fields::token_dispatcher.name, names::token_dispatchers)
                              .value_or(job.dispatcher);
         job.experts.use_grouped_gemm = reader.flag(fields::grouped_gemm.name);
+        job.int8_weights =
+            reader.choice<bool>(fields::weight_dtype.name, names::weight_dtypes).value_or(job.int8_weights);
         job.experts.use_legacy_grouped_gemm = reader.flag(fields::legacy_grouped_gemm.name).value_or(false);
     }
     if (provider == nullptr) {

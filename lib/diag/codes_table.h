@@ -201,7 +201,8 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
     // ---- the backend ----
     {"SP5001", Severity::error, "provider refused",
      "The backend provider cannot run this model on this mesh. The inference provider needs RMSNorm, no biases, even "
-     "cuts and a token count that divides over the tensor-parallel devices, as its residual stream is cut by tokens.",
+     "cuts and a token count that divides over the tensor-parallel devices, as its residual stream is cut by tokens. int8 weights "
+     "(backend.weight_dtype) are of the inference provider only.",
      "Use the provider that the message suggests, or \"auto\".",
      "Megatron-Core inference layers and TransformerConfig (inference_optimized)"},
     {"SP5002", Severity::note, "provider chosen",

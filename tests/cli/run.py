@@ -89,6 +89,24 @@ class Run(CommandTest):
         self.assertExit(short, 1)
         self.assertIn("SP6002", short.err)
 
+    def test_int8_weights(self):
+        job = str(CONFIGS / "tiny-llama.int8.2ranks.json")
+        result = self.run_job(job, "--steps", "2", "--format", "json")
+        self.assertExit(result, 0)
+        report = json.loads(result.out)
+        self.assertTrue(report["verify"]["passed"])
+        self.assertGreater(report["verify"]["rms_rel"], 1e-4)
+        plan = json.loads(shardplan("plan", job, "--format", "json").out)
+        self.assertEqual(plan["job"]["weight_dtype"], "int8")
+        dtypes = {tensor["pattern"]: tensor["dtype"] for tensor in plan["tensors"]}
+        self.assertEqual(dtypes["model.layers.{}.self_attn.q_proj.weight"], "i8")
+        self.assertEqual(dtypes["model.embed_tokens.weight"], "f32")
+        text = self.run_job(job, "--generate", "3").out
+        self.assertIn("generated tokens may differ", " ".join(text.split()))
+        refused = shardplan("plan", job, "--set", "backend.provider=local")
+        self.assertExit(refused, 1)
+        self.assertIn("SP5001", refused.err)
+
     def test_prompt_lengths(self):
         two = ("--set", "workload.batch_size=2")
         self.assertExit(self.run_job(self.job, "--generate", "3", "--prompt-lengths", "3,8", *two), 0)

@@ -64,6 +64,7 @@ TEST_CASE("a minimal job gets the defaults") {
     CHECK(job.provider == backend::ProviderChoice::automatic);
     CHECK(job.dispatcher == plan::TokenDispatcher::automatic);
     CHECK(job.experts == backend::ExpertOptions{});
+    CHECK_FALSE(job.int8_weights);
     CHECK(job.workload.mode == model::Mode::prefill);
     CHECK(job.workload.sequence_length == 128);
     CHECK(job.workload.dtype == tensor::DType::f32);  // as the model is stored
@@ -77,7 +78,7 @@ TEST_CASE("every section is read") {
 "partition_axis": {"hidden_state_axis": null, "head_axis": ["tp", "sp"], "batch_axis": "sp"},
 "partition_rules": [["wte", ["tp", null]], ["bias$", []], [".*", [["sp", "tp"]]]],
 "backend": {"provider": "transformer_engine", "moe_token_dispatcher_type": "alltoall", "moe_use_grouped_gemm": false,
-    "moe_use_legacy_grouped_gemm": true},
+    "moe_use_legacy_grouped_gemm": true, "weight_dtype": "int8"},
 "workload": {"mode": "decode", "batch_size": 4.0, "sequence_length": 100, "cache_length": 256, "dtype": "bfloat16"},
 "options": {"indivisible": "drop", "kv_heads": "split", "cp_comm_type": "p2p",
                 "context_parallel_load_balance": true})"));
@@ -99,6 +100,7 @@ TEST_CASE("every section is read") {
     CHECK(job.provider == backend::ProviderChoice::fused);
     CHECK(job.dispatcher == plan::TokenDispatcher::all_to_all);
     CHECK(job.experts == backend::ExpertOptions{false, true});
+    CHECK(job.int8_weights);
     CHECK(job.workload.mode == model::Mode::decode);
     CHECK(job.workload.batch_size == 4);
     CHECK(job.workload.cache_length == 256);
@@ -120,6 +122,7 @@ TEST_CASE("each mistake is named with its place and what would work") {
         {R"("mesh": {"axes": {"tp": 2}, "device": 2})", R"(did you mean "devices"?)"},
         {R"("mesh": {"axes": {"tp": 2}}, "backend": {"moe_token_dispatcher_type": "all2all"})",
          R"(did you mean "alltoall"?)"},
+        {R"("mesh": {"axes": {"tp": 2}}, "backend": {"weight_dtype": "int4"})", "SP1008 job.json:4:58"},
         {R"("mesh": {"axes": {"tp": 2}}, "backend": {"moe_use_grouped_gemm": 1})",
          "SP1005 job.json:4:66 backend.moe_use_grouped_gemm must be true or false, not 1"},
         {R"("mesh": {"axes": {"tp": true}})", "SP1005 job.json:4:25 mesh.axes.tp must be an integer, not true"},

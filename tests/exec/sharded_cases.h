@@ -34,11 +34,13 @@ struct ShardedCase {
     std::int64_t cache = 0;
     plan::CpCommType cp_comm_type = plan::CpCommType::automatic;
     bool zigzag = false;
+    bool int8 = false;            ///< weights
     bool current_fields = false;  ///< PartitionAxis and provider of the dialect current
 
     std::string name() const {
         std::string text =
             fmt::format("{} on {}, {} {}", model, mesh, model::to_string(mode), tensor::to_string(dtype));
+        text += int8 ? " with int8 weights" : "";
         text += insert > 0 ? fmt::format(" of {}", insert) : "";
         text += current_fields ? " (current)" : "";
         text += chunk > 0 ? fmt::format(" in chunks of {}", chunk) : "";
@@ -277,6 +279,26 @@ inline void add_sequence_cases(std::vector<ShardedCase>& cases) {
     }
 }
 
+/// int8 weights of the provider inference: cut along outputs and inputs, stored over fsdp and sp.
+inline void add_int8_cases(std::vector<ShardedCase>& cases) {
+    using Axes = std::vector<std::pair<std::string, partition::SpecEntry>>;
+    for (const char* mesh : {"dp=2", "tp=2", "fsdp=2", "sp=2", "tp=4", "fsdp=2,tp=2", "sp=2,tp=2", "tp=8"}) {
+        for (const char* model : {"llama"}) {
+            for (const auto mode : {model::Mode::prefill, model::Mode::decode}) {
+                ShardedCase c{model, mesh, mode};
+                c.axes = cases.size() % 2 == 0 ? Axes{{"hidden_state_axis", {}}} : Axes{};
+                c.kernels = cases.size() % 3 == 0 ? kernels::KernelSet::onednn : kernels::KernelSet::reference;
+                c.compat = partition::Compat::current;
+                c.int8 = true;
+                cases.push_back(c);
+            }
+        }
+        ShardedCase bf16{"llama", mesh, model::Mode::decode, tensor::DType::bf16};
+        bf16.int8 = true;
+        cases.push_back(bf16);
+    }
+}
+
 /// Every family and mode over every kind of axis, then cases of their own.
 inline std::vector<ShardedCase> sharded_cases() {
     std::vector<ShardedCase> cases;
@@ -301,6 +323,7 @@ inline std::vector<ShardedCase> sharded_cases() {
     add_insert_cases(cases);
     add_latent_cases(cases);
     add_sequence_cases(cases);
+    add_int8_cases(cases);
     return cases;
 }
 
