@@ -14,8 +14,8 @@
 #include <iostream>
 #include <vector>
 
+#include "comm/cores.h"
 #include "console.h"
-#include "exec/cores.h"
 
 namespace shardplan::app {
 namespace {
@@ -34,7 +34,7 @@ void add_looks(std::vector<std::string>& words, const Arguments& arguments) {
 /// Each rank is bound to cores of its own, as many as it has threads, where they suffice; else all cores get equally
 /// many ranks, where that comes out even. Who has chosen a binding for Open MPI keeps it.
 void add_placement(std::vector<std::string>& words, std::int64_t ranks, std::int64_t threads) {
-    const exec::RankCores own = exec::own_cores();
+    const comm::RankCores own = comm::own_cores();
     const std::int64_t cores = std::ssize(own.cores);
     const bool chosen = std::getenv("OMPI_MCA_hwloc_base_binding_policy") != nullptr;
     if (ranks > cores) {

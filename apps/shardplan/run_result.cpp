@@ -89,7 +89,7 @@ void add_ranks(const exec::RunReport& run, report::RunSummary& summary) {
     summary.oversubscribed = run.oversubscribed;
     for (std::size_t rank = 0; rank < run.threads.size(); ++rank) {
         summary.threads = std::max(summary.threads, run.threads[rank]);
-        summary.binding.push_back({run.cores[rank].host, exec::cores_text(run.cores[rank].cores), run.threads[rank]});
+        summary.binding.push_back({run.cores[rank].host, comm::cores_text(run.cores[rank].cores), run.threads[rank]});
     }
 }
 

@@ -34,9 +34,6 @@ public:
 /// Fills in `report` but for its axes. `communicator` must outlive the result.
 std::unique_ptr<SharedWindow> make_mpi_window(int communicator, const WindowOptions& options, WindowReport& report);
 
-/// Whether the ranks of `communicator` on this host may run on fewer cores than they are. Collective.
-bool more_ranks_than_cores(int communicator);
-
 /// Groups of the ranks of communicator `parent`, rank i = device i. `parent` must outlive it.
 std::unique_ptr<Transport> make_mpi_transport(int parent, const mesh::Mesh& mesh, std::int64_t rank,
                                               std::int64_t max_call_bytes, const WindowOptions& windows);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <mpi.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -113,8 +112,7 @@ public:
         }
         int rank = 0;
         check_mpi(MPI_Comm_rank(comm_, &rank), "MPI_Comm_rank");
-        constexpr int looks = 300;  // some microseconds
-        window_ = std::make_unique<Window>(segments, rank, half_bytes_, options.oversubscribed ? 10 : looks);
+        window_ = std::make_unique<Window>(segments, rank, half_bytes_, options.oversubscribed);
         if (!options.oversubscribed) {
             report.latency = window_->measure_latency();
             check_mpi(MPI_Bcast(&report.latency, 1, MPI_DOUBLE, 0, comm_), "MPI_Bcast");
@@ -157,18 +155,6 @@ std::unique_ptr<SharedWindow> make_mpi_window(int communicator, const WindowOpti
     shared->open(options, report);
     report.bytes = segment;
     return shared;
-}
-
-bool more_ranks_than_cores(int communicator) {
-    MPI_Comm comm = MPI_Comm_f2c(communicator);
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    if (::sched_getaffinity(0, sizeof(cores), &cores) != 0) {
-        std::memset(&cores, 0xff, sizeof(cores));
-    }
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &cores, static_cast<int>(sizeof(cores)), MPI_BYTE, MPI_BOR, comm),
-              "MPI_Allreduce");
-    return CPU_COUNT(&cores) < size_of_comm(comm);
 }
 
 }  // namespace shardplan::comm

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/cores.h"
 #include "comm/mpi_glue.h"
 
 namespace shardplan::comm {
@@ -32,7 +33,6 @@ public:
                   "MPI_Comm_split_type");
         check_mpi(MPI_Comm_rank(local, &local_rank_), "MPI_Comm_rank");
         check_mpi(MPI_Comm_size(local, &local_size_), "MPI_Comm_size");
-        oversubscribed_ = more_ranks_than_cores(MPI_Comm_c2f(local));
         check_mpi(MPI_Comm_free(&local), "MPI_Comm_free");
     }
     ~MpiWorld() override { MPI_Comm_free(&comm_); }
@@ -81,8 +81,10 @@ protected:
     }
 
     std::unique_ptr<Transport> transport(const mesh::Mesh& mesh, const GroupOptions& options) override {
+        const std::vector<std::int64_t> threads(static_cast<std::size_t>(size_), 1);
+        const bool crowded = oversubscribed(gather_cores(*this), threads);
         return make_mpi_transport(MPI_Comm_c2f(comm_), mesh, rank_, options.max_call_bytes,
-                                  {options.window_half_bytes, options.shared_memory_limit, oversubscribed_});
+                                  {options.window_half_bytes, options.shared_memory_limit, crowded});
     }
 
 private:
@@ -91,7 +93,6 @@ private:
     int size_ = 1;
     int local_rank_ = 0;
     int local_size_ = 1;
-    bool oversubscribed_ = false;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "comm/window.h"
 
 #include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -38,14 +39,28 @@ void pause() {
 #endif
 }
 
-/// Looks `spins` times, then lets other processes run between the looks.
+/// Looks without a pause at first, then leaves the core to other processes between the looks: by yielding where the
+/// members share cores, and in the end asleep. Only sleeping is good against strangers that compute all the time: the
+/// scheduler of Linux (EEVDF, from 6.6 on) takes a whole slice from whoever yields to them.
 template <typename Ready>
-void wait_until(int spins, Ready ready) {
-    for (int i = 0; !ready(); ++i) {
-        if (i < spins) {
-            pause();
-        } else {
+void wait_until(bool crowded, Ready ready) {
+    using Clock = std::chrono::steady_clock;
+    constexpr auto long_wait = std::chrono::microseconds(200);
+    constexpr timespec nap{0, 20'000};
+    const int looks = crowded ? 10 : 300;  // 300: some microseconds
+    for (int i = 0; i < looks; ++i) {
+        if (ready()) {
+            return;
+        }
+        pause();
+    }
+    for (const auto start = Clock::now(); !ready();) {
+        if (Clock::now() - start >= long_wait) {
+            ::nanosleep(&nap, nullptr);
+        } else if (crowded) {
             ::sched_yield();
+        } else {
+            pause();
         }
     }
 }
@@ -71,8 +86,8 @@ std::int64_t Window::segment_bytes(std::int64_t half_bytes) {
     return line + flag_bytes + 2 * half_bytes;
 }
 
-Window::Window(const std::vector<std::byte*>& segments, std::int64_t position, std::int64_t half_bytes, int spins)
-    : position_(position), half_bytes_(half_bytes), spins_(spins) {
+Window::Window(const std::vector<std::byte*>& segments, std::int64_t position, std::int64_t half_bytes, bool crowded)
+    : position_(position), half_bytes_(half_bytes), crowded_(crowded) {
     std::transform(segments.begin(), segments.end(), std::back_inserter(bases_), aligned);
 }
 
@@ -93,7 +108,7 @@ void Window::arrive() {
 void Window::wait() const {
     for (std::int64_t i = 1; i < n(); ++i) {
         const Flag& flag = flag_at(bases_[static_cast<std::size_t>((position_ + i) % n())]);
-        wait_until(spins_, [&] { return flag.load(std::memory_order_acquire) >= step_; });
+        wait_until(crowded_, [&] { return flag.load(std::memory_order_acquire) >= step_; });
     }
 }
 
@@ -127,7 +142,7 @@ double Window::measure_latency() {
             if (first) {
                 own.store(value, std::memory_order_release);
             }
-            wait_until(spins_, [&] { return other.load(std::memory_order_acquire) >= value; });
+            wait_until(crowded_, [&] { return other.load(std::memory_order_acquire) >= value; });
             if (!first) {
                 own.store(value, std::memory_order_release);
             }

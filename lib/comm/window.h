@@ -22,9 +22,9 @@ public:
     /// With less the collectives of n members cannot work.
     static std::int64_t least_half_bytes(std::int64_t n) { return 64 * (n + 1); }
 
-    /// segments[p] is that of position p, zero before the first use. `spins`: how often a wait looks before it begins
-    /// to let other processes run.
-    Window(const std::vector<std::byte*>& segments, std::int64_t position, std::int64_t half_bytes, int spins);
+    /// segments[p] is that of position p, zero before the first use. `crowded`: the members have fewer cores than they
+    /// are, so that who waits lets others run at once.
+    Window(const std::vector<std::byte*>& segments, std::int64_t position, std::int64_t half_bytes, bool crowded);
 
     std::int64_t n() const { return static_cast<std::int64_t>(bases_.size()); }
     std::int64_t position() const { return position_; }
@@ -58,7 +58,7 @@ private:
     std::vector<std::byte*> bases_;
     std::int64_t position_ = 0;
     std::int64_t half_bytes_ = 0;
-    int spins_ = 0;
+    bool crowded_ = false;
     std::uint64_t step_ = 0;
     Stores stores_ = Stores::plain;
 };

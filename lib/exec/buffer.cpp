@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <new>
 #include <utility>
 
@@ -26,6 +27,17 @@ std::string_view to_string(Category category) {
         case Category::scratch: return "scratch";
     }
     return "scratch";
+}
+
+std::int64_t peak_resident_bytes() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;) {
+        std::int64_t kibibytes = 0;
+        if (word == "VmHWM:" && status >> kibibytes) {
+            return kibibytes * 1024;
+        }
+    }
+    return 0;
 }
 
 void Allocator::add(Category category, std::int64_t bytes) {

@@ -21,6 +21,9 @@ inline constexpr std::size_t category_count = 6;
 
 std::string_view to_string(Category category);
 
+/// Most memory that this process has held at once (resident); 0 where the system does not say.
+std::int64_t peak_resident_bytes();
+
 /// Must outlive its buffers.
 class Allocator {
 public:

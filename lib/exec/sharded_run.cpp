@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "base/checked.h"
-#include "exec/cores.h"
 #include "exec/decode_feed.h"
 #include "exec/greedy.h"
 

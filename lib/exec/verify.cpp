@@ -167,11 +167,11 @@ void verify(const plan::Plan& plan, const plan::Plan& reference, const TokenBatc
 }
 
 void set_threads(comm::World& world, const RunOptions& options, RunReport& report) {
-    report.cores = gather_cores(world);
+    report.cores = comm::gather_cores(world);
     for (std::int64_t rank = 0; rank < world.size(); ++rank) {
-        report.threads.push_back(options.threads > 0 ? options.threads : fair_threads(report.cores, rank));
+        report.threads.push_back(options.threads > 0 ? options.threads : comm::fair_threads(report.cores, rank));
     }
-    report.oversubscribed = oversubscribed(report.cores, report.threads);
+    report.oversubscribed = comm::oversubscribed(report.cores, report.threads);
     omp_set_num_threads(static_cast<int>(report.threads[static_cast<std::size_t>(world.rank())]));
 }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/cores.h"
 #include "exec/compare.h"
-#include "exec/cores.h"
 #include "exec/counts.h"
 #include "exec/executor.h"
 #include "kernels/kernels.h"
@@ -39,7 +39,7 @@ struct RunOptions {
     bool verify = true;
     std::string save_weights;  ///< directory; empty = no
     std::string logits_file;   ///< empty = no
-    int threads = 0;           ///< of each rank's kernels; 0 = its share of the cores (exec/cores.h)
+    int threads = 0;           ///< of each rank's kernels; 0 = its share of the cores (comm/cores.h)
     bool poison = false;       ///< fill new memory with NaN
     bool trace = false;        ///< record the measured steps
     /// Told what begins, on every rank: "weights", "step 3 of 8", "the unsharded model".
@@ -67,7 +67,7 @@ struct RunReport {
     std::int64_t scratch_bytes = 0;  ///< peak of kernel scratch, highest of the ranks
     /// Most that a rank's process held at once before the unsharded model was computed; 0 = unknown.
     std::int64_t resident_bytes = 0;
-    std::vector<RankCores> cores;                ///< of each rank
+    std::vector<comm::RankCores> cores;          ///< of each rank
     std::vector<std::int64_t> threads;           ///< of each rank
     bool oversubscribed = false;                 ///< more threads than cores on some host
     std::vector<StepTime> times;                 ///< of the measured steps; each the highest of the ranks

@@ -33,7 +33,7 @@ void run_members(std::int64_t n, std::int64_t half_bytes, Stores stores, const s
     std::vector<std::thread> threads;
     for (std::int64_t p = 0; p < n; ++p) {
         threads.emplace_back([&, p] {
-            Window window(segments, p, half_bytes, 10);
+            Window window(segments, p, half_bytes, true);
             window.set_stores(stores);
             work(window);
         });

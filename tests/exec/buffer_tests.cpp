@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <vector>
+
 #include <cmath>
 #include <cstdint>
 #include <utility>
@@ -68,4 +70,11 @@ TEST_CASE("a reservation counts what others hold") {
     b = exec::Reservation();
     CHECK(allocator.current(Category::scratch) == 0);
     CHECK(exec::to_string(Category::scratch) == "scratch");
+}
+
+TEST_CASE("what the process holds at most grows with what it holds") {
+    const std::int64_t before = exec::peak_resident_bytes();
+    const std::vector<char> memory(64 << 20, 1);
+    CHECK(exec::peak_resident_bytes() >= before + (32 << 20));
+    CHECK(memory[12345] == 1);
 }

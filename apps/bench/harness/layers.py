@@ -57,18 +57,29 @@ class Variants:
         if machine.threads > 1:
             self.keys += [(mode, "auto", ranks, 1) for mode in ("prefill", "decode") for ranks in (2, 4)]
         self.reports = {key: [] for key in self.keys}
-        self.matmul, self.read = [], []
+        self.matmul, self.fma, self.read = [], [], []
 
     def measure(self):
         for number in range(self.machine.rounds):
-            self.machine.say(f"layers of {self.hidden}, round {number + 1} of {self.machine.rounds}")
-            self.matmul.append(self.machine.matmul(products_of(self.model, TOKENS), self.machine.dtype,
-                                                   self.machine.threads))
-            self.read.append(self.machine.read_bandwidth(self.machine.threads))
-            for mode, provider, ranks, threads in self.keys:
-                job = job_of(self.model, mode, provider, ranks, self.machine.dtype)
-                self.reports[mode, provider, ranks, threads].append(
-                    self.machine.run(job, ranks, threads, repeats(self.machine, mode, self.hidden)))
+            what = f"layers of {self.hidden}, round {number + 1} of {self.machine.rounds}"
+            self.machine.say(what)
+            reports, matmul, fma, read = self.machine.steady(what, self.measure_round)
+            self.matmul.append(matmul)
+            self.fma.append(fma)
+            self.read.append(read)
+            for key, report in reports.items():
+                self.reports[key].append(report)
+
+    def measure_round(self):
+        machine = self.machine
+        matmul = machine.matmul(products_of(self.model, TOKENS), machine.dtype, machine.threads)
+        fma, read = machine.fma(machine.threads), machine.read_bandwidth(machine.threads)
+        reports = {}
+        for mode, provider, ranks, threads in self.keys:
+            job = job_of(self.model, mode, provider, ranks, machine.dtype)
+            reports[mode, provider, ranks, threads] = machine.run(job, ranks, threads,
+                                                                  repeats(machine, mode, self.hidden))
+        return reports, matmul, fma, read
 
     def provider(self, key):
         """What a variant ran with: `auto` is what a job without a provider gets."""
@@ -110,8 +121,11 @@ def judge(machine, figures, runs):
     threads, hidden = machine.threads, runs.hidden
     note = "" if machine.bf16 else "f32: no bf16 products here"
     best = ("prefill", "auto", 1, threads)
-    add_ratios(figures, f"G1 {hidden}",
-               [rate / raw for rate, raw in zip(runs.samples(best, "flops_per_second"), runs.matmul)], note)
+    rates = runs.samples(best, "flops_per_second")
+    of_peak = "" if machine.bf16 else \
+        f"; of the f32 units {100 * middle(rates) / middle(runs.fma):.0f} %, " \
+        f"matmul {100 * middle(runs.matmul) / middle(runs.fma):.0f} %"
+    add_ratios(figures, f"G1 {hidden}", [rate / raw for rate, raw in zip(rates, runs.matmul)], note + of_peak)
     if hidden != 2048:
         return
     decode = ("decode", "auto", 1, threads)

@@ -11,6 +11,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 NEAR_NS = 120  # a cache line between cores of one last-level cache takes 20 to 60 ns, between dies 200 and more
 MOVED = 0.15   # of the read probe, from before to after
+TRIES = 3      # to measure something between two probes that agree
 
 
 class Failed(Exception):
@@ -29,9 +30,9 @@ class Machine:
         if os.geteuid() == 0:
             # Open MPI refuses to start as root, as in a container, unless told twice.
             self.environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-        self.bf16 = False
-        self.before = self.probe()
-        self.bf16 = self.before["bf16"]
+        self.probes = [self.probe()]
+        self.void = []
+        self.bf16 = self.probes[0]["bf16"]
 
     @property
     def dtype(self):
@@ -69,6 +70,24 @@ class Machine:
     def probe(self):
         return json.loads(self.call("shardplan_bench_probe", "memory", self.threads, 0.5))
 
+    def steady(self, what, measure):
+        """What measure() returns, made between two probes that agree; else its last try, and the reasons are kept."""
+        for _ in range(TRIES):
+            before = self.probe()
+            result = measure()
+            after = self.probe()
+            self.probes += [before, after]
+            reasons = why_void(before, after)
+            if not reasons:
+                return result
+            self.say(f"{what}: {'; '.join(reasons)}")
+        self.void.append(f"{what}: {'; '.join(reasons)}")
+        return result
+
+    def fma(self, threads):
+        """f32 flops per second of the multiply-and-add units."""
+        return json.loads(self.call("shardplan_bench_probe", "fma", threads, 0.3))["flops_per_second"]
+
     def read_bandwidth(self, threads):
         return json.loads(self.call("shardplan_bench_probe", "memory", threads, 0.3))["bytes_per_second"]
 
@@ -94,9 +113,13 @@ def placement(probe):
     return "near" if probe["ping_pong_ns"] < NEAR_NS else "far"
 
 
-def probe_text(probe):
-    return f"read {probe['bytes_per_second'] / 1e9:.1f} GB/s, core to core {probe['ping_pong_ns']:.0f} ns " \
-           f"({placement(probe)})"
+def probe_text(probes):
+    """The range of the probes."""
+    read = [probe["bytes_per_second"] / 1e9 for probe in probes]
+    cores = [probe["ping_pong_ns"] for probe in probes]
+    places = " and ".join(sorted({placement(probe) for probe in probes}, reverse=True))
+    return f"read {min(read):.1f} to {max(read):.1f} GB/s, core to core {min(cores):.0f} to {max(cores):.0f} ns " \
+           f"({places}), {len(probes)} probes"
 
 
 def why_void(before, after):

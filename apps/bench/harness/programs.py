@@ -16,9 +16,10 @@ def kernels(machine, figures):
     machine.say("kernels")
     out = machine.directory / "kernels.json"
     machine.environment["OMP_NUM_THREADS"] = str(machine.threads)
-    machine.call(name, "--benchmark_filter=matmul/.*/1x", "--benchmark_enable_random_interleaving=true",
-                 f"--benchmark_repetitions={machine.rounds}", f"--benchmark_min_time={0.02 if machine.quick else 0.1}",
-                 f"--benchmark_out={out}", "--benchmark_out_format=json")
+    words = ["--benchmark_filter=matmul/.*/1x", "--benchmark_enable_random_interleaving=true",
+             f"--benchmark_repetitions={machine.rounds}", f"--benchmark_min_time={0.02 if machine.quick else 0.1}",
+             f"--benchmark_out={out}", "--benchmark_out_format=json"]
+    machine.steady("kernels", lambda: machine.call(name, *words))
     del machine.environment["OMP_NUM_THREADS"]
     times = {}
     for run in json.loads(out.read_text())["benchmarks"]:
@@ -57,7 +58,8 @@ def comm(machine, figures):
         return
     machine.say("comm")
     kinds = ["all_reduce"] if machine.quick else []
-    lines = [json.loads(line) for line in machine.call(name, *kinds, ranks=2).splitlines() if line.startswith("{")]
+    text = machine.steady("comm", lambda: machine.call(name, *kinds, ranks=2))
+    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     found = [line for line in lines if "collective" in line]
     figures.table("Collectives on 2 ranks, the writing of their input included",
                   ["", "dtype", "bytes", "ours us", "MPI us", "MPI / ours"],
@@ -65,7 +67,7 @@ def comm(machine, figures):
                     f"{row['mpi_us'] / row['us']:.2f}"] for row in found])
     ratios = {row["bytes"]: row["mpi_us"] / row["us"] for row in found
               if row["collective"] == "all_reduce" and row["dtype"] == "f32"}
-    where = placement(machine.before)
+    where = placement(machine.probes[-1])
     for label, size, bar in (("G5 16 KiB", 2**14, 2.5), ("G5 1 MiB", 2**20, 4.0 if where == "far" else 1.5)):
         if size in ratios:
             figures.add(label, ratios[size], note=where, bar=bar)

@@ -1,7 +1,8 @@
 // shardplan_bench_probe memory THREADS SECONDS
 // shardplan_bench_probe matmul THREADS SECONDS f32|bf16 MxKxN...
-// One line of JSON: bytes per second and ping-pong, or the seconds and flops per second of the products one after the
-// other.
+// shardplan_bench_probe fma THREADS SECONDS
+// One line of JSON: bytes per second and ping-pong; the seconds and flops per second of the products one after the
+// other; flops per second.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -48,18 +49,27 @@ std::string probe_matmul(int threads, double seconds, int argc, char** argv) {
     return fmt::format("{{\"seconds\": {}, \"flops_per_second\": {}}}", time, flops / time);
 }
 
+std::string probe_fma(int threads, double seconds) {
+    return fmt::format("{{\"flops_per_second\": {}}}", shardplan::bench::fma_flops(threads, seconds));
+}
+
+std::string probe(const std::string& what, int argc, char** argv) {
+    const int threads = std::stoi(argv[2]);
+    const double seconds = std::stod(argv[3]);
+    if (what == "memory") {
+        return probe_memory(threads, seconds);
+    }
+    return what == "fma" ? probe_fma(threads, seconds) : probe_matmul(threads, seconds, argc, argv);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     try {
         if (argc < 4) {
-            throw std::invalid_argument("usage: memory THREADS SECONDS | matmul THREADS SECONDS f32|bf16 MxKxN...");
+            throw std::invalid_argument("usage: memory|fma THREADS SECONDS | matmul THREADS SECONDS f32|bf16 MxKxN...");
         }
-        const std::string what = argv[1];
-        const int threads = std::stoi(argv[2]);
-        const double seconds = std::stod(argv[3]);
-        fmt::print("{}\n",
-                   what == "memory" ? probe_memory(threads, seconds) : probe_matmul(threads, seconds, argc, argv));
+        fmt::print("{}\n", probe(argv[1], argc, argv));
         return 0;
     } catch (const std::exception& error) {
         fmt::print(stderr, "shardplan_bench_probe: {}\n", error.what());

@@ -1,5 +1,6 @@
-// What the machine itself can do: bytes read per second, the time a cache line takes from core to core, and the flops
-// of oneDNN's matmul with packed weights. Medians over some tenths of a second each; one after the other.
+// What the machine itself can do: bytes read per second, the time a cache line takes from core to core, the flops of
+// its multiply-and-add units and those of oneDNN's matmul with packed weights. Medians over some tenths of a second
+// each; one after the other.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,9 @@ double read_bandwidth(int threads, double seconds);
 
 /// Nanoseconds for a cache line to go from one core to another (half a round trip); 0 with one core.
 double ping_pong(double seconds);
+
+/// f32 flops per second of multiply-and-add out of registers, the widest that this program was compiled for.
+double fma_flops(int threads, double seconds);
 
 struct MatmulShape {
     std::int64_t m = 1, k = 1, n = 1;

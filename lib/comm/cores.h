@@ -9,7 +9,7 @@
 
 #include "comm/communicator.h"
 
-namespace shardplan::exec {
+namespace shardplan::comm {
 
 struct RankCores {
     std::string host;
@@ -22,7 +22,7 @@ struct RankCores {
 RankCores own_cores();
 
 /// Of all ranks, on all of them. Collective.
-std::vector<RankCores> gather_cores(comm::World& world);
+std::vector<RankCores> gather_cores(World& world);
 
 /// The rank's share: each core is shared by those of its host's ranks that may use it; at least 1.
 int fair_threads(std::span<const RankCores> ranks, std::int64_t rank);
@@ -33,7 +33,4 @@ bool oversubscribed(std::span<const RankCores> ranks, std::span<const std::int64
 /// "0-3,8"
 std::string cores_text(std::span<const int> cores);
 
-/// Most memory that this process has held at once (resident); 0 where the system does not say.
-std::int64_t peak_resident_bytes();
-
-}  // namespace shardplan::exec
+}  // namespace shardplan::comm

@@ -1,4 +1,4 @@
-#include "exec/cores.h"
+#include "comm/cores.h"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace shardplan::exec {
+namespace shardplan::comm {
 namespace {
 
 /// Limit of the control group: version 2 has "max 100000" or "200000 100000" in one file, version 1 two files.
@@ -83,7 +83,7 @@ RankCores own_cores() {
     return cores;
 }
 
-std::vector<RankCores> gather_cores(comm::World& world) {
+std::vector<RankCores> gather_cores(World& world) {
     std::string all;
     for (const std::string& text : world.gather(text_of(own_cores()))) {
         all += text + '\n';
@@ -156,15 +156,4 @@ std::string cores_text(std::span<const int> cores) {
     return text;
 }
 
-std::int64_t peak_resident_bytes() {
-    std::ifstream status("/proc/self/status");
-    for (std::string word; status >> word;) {
-        std::int64_t kibibytes = 0;
-        if (word == "VmHWM:" && status >> kibibytes) {
-            return kibibytes * 1024;
-        }
-    }
-    return 0;
-}
-
-}  // namespace shardplan::exec
+}  // namespace shardplan::comm
