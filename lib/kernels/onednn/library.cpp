@@ -157,6 +157,10 @@ bool Library::multiplies(DType dtype) const {
     return dtype == DType::f32 || (dtype == DType::bf16 && state_->bf16);
 }
 
+Packing Library::packing(WeightSize size, DType dtype) {
+    return state_->required_product(packing_key(size, dtype)).packing;
+}
+
 std::unique_ptr<PackedWeight> Library::pack(const ConstView& w, WeightOrder order, WeightSize size) {
     const Product& product = state_->required_product(packing_key(size, w.dtype));
     if (product.packing == Packing::plain) {

@@ -40,6 +40,8 @@ public:
     /// Whether this machine can multiply matrices of the type, with results in it and in f32.
     bool multiplies(tensor::DType dtype) const;
 
+    /// How pack() would lay a weight out. @pre multiplies(dtype), size not empty
+    Packing packing(WeightSize size, tensor::DType dtype);
     std::unique_ptr<PackedWeight> pack(const ConstView& w, WeightOrder order, WeightSize size);
     void matmul(const ConstView& x, const PackedWeight& w, const MatmulShape& shape, const View& y);
     void matmul_plain(const ConstView& x, const ConstView& w, WeightOrder order, const MatmulShape& shape,

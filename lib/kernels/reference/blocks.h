@@ -65,17 +65,17 @@ struct Strips {
     }
 };
 
-/// to[k, 0..64) = the values of `steps` steps from `first` on.
-template <typename Kind, int width>
-SHARDPLAN_INLINE void unpack_body(Strips<Kind, width> block, std::int64_t first, std::int64_t steps, float* to) {
+/// to[k, 0..16) = the values of `steps` steps of one strip.
+template <typename Kind>
+SHARDPLAN_INLINE void unpack_body(const typename Kind::Element* strip, std::int64_t steps, float* to) {
     using Float = typename Kind::Float;
     constexpr int lanes = sizeof(Float) / sizeof(float);
     for (std::int64_t step = 0; step < steps; ++step) {
-        for (std::int64_t c = 0; c < block_columns; c += lanes) {
+        for (std::int64_t c = 0; c < strip_columns; c += lanes) {
             Float values[Kind::parts];
-            Kind::unpack(values, block.at(first + step, c));
+            Kind::unpack(values, strip + step * strip_columns + c);
             for (int p = 0; p < Kind::parts; ++p) {
-                std::memcpy(to + (step * Kind::parts + p) * block_columns + c, &values[p], sizeof(Float));
+                std::memcpy(to + (step * Kind::parts + p) * strip_columns + c, &values[p], sizeof(Float));
             }
         }
     }

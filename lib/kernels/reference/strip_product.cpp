@@ -6,7 +6,9 @@
 #include "base/interval.h"
 #include "kernels/checks.h"
 #include "kernels/reference/elements.h"
+#include "kernels/reference/packed_rows.h"
 #include "kernels/reference/product_parts.h"
+#include "kernels/reference/row_groups.h"
 #include "kernels/reference/small_product.h"
 #include "kernels/reference/threads.h"
 #include "kernels/reference/tiles.h"
@@ -14,7 +16,11 @@
 namespace shardplan::kernels {
 namespace {
 
+using base::Interval;
 using tensor::DType;
+
+/// Columns of which the sums of many rows are formed at once: those of a piece of k stay in the second cache.
+constexpr std::int64_t most_columns = 128;
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {
     return (value + unit - 1) / unit * unit;
@@ -48,7 +54,7 @@ template <typename Visit>
 void for_each_block(WeightSize size, Visit visit) {
 #pragma omp parallel for schedule(static) if (worth_threads(size.outputs * size.inputs))
     for (std::int64_t n0 = 0; n0 < size.outputs; n0 += block_columns) {
-        visit(base::Interval{n0, std::min(size.outputs, n0 + block_columns)});
+        visit(Interval{n0, std::min(size.outputs, n0 + block_columns)});
     }
 }
 
@@ -63,78 +69,138 @@ void load_column(const ConstView& w, WeightOrder order, WeightSize size, std::in
     }
 }
 
-/// Values of k unpacked at once, and rows that use them: what is unpacked stays in the second cache.
-constexpr std::int64_t panel_depth = 256;
-constexpr std::int64_t panel_rows = 96;
+/// Elements of a strip as `T`: what stands at k, which begins a step.
+template <typename T>
+const T* strip_at(const StripWeight& w, std::int64_t inputs, std::int64_t strip, std::int64_t k) {
+    const std::int64_t element = strip * strip_elements(inputs, w.dtype) + k * strip_columns;
+    return reinterpret_cast<const T*>(w.data + element * tensor::size_of(w.dtype));
+}
 
-/// Sums over all k of some rows and one block of columns.
-class BlockSums {
-public:
-    BlockSums(const float* x, const StripWeight& w, const MatmulShape& shape)
-        : x_(x), w_(w), shape_(shape), strip_(strip_elements(shape.k, w.dtype)) {}
+/// Elements of type T from strip to strip.
+template <typename T>
+std::int64_t strip_stride(const StripWeight& w, std::int64_t inputs) {
+    return strip_elements(inputs, w.dtype) * tensor::size_of(w.dtype) / static_cast<std::int64_t>(sizeof(T));
+}
 
-    void few(std::int64_t n0, Matrix<float> sums) const {
-        const std::int64_t even = shape_.k - shape_.k % step_depth(w_.dtype);
-        const TileShape shape{shape_.m, block_columns, even};
-        if (w_.dtype == DType::bf16) {
-            tile_functions().strips_bf16({x_, shape_.k}, pairs(n0), sums, shape);
-        } else if (w_.dtype == DType::i8) {
-            tile_functions().strips_s8({x_, shape_.k}, bytes(n0), sums, shape);
-        }
-        if (even < shape_.k) {  // stands in a pair with zeros, which must not meet what lies behind x
-            float last[2 * block_columns];
-            unpack(n0, even, 1, last);
-            tile_functions().block_f32({x_ + even, shape_.k}, last, sums, {shape_.m, block_columns, 1});
-        }
+/// [depth, 16] of a strip from k on, as floats: where it lies, or unpacked into `room`. @pre k begins a step
+const float* strip_floats(const StripWeight& w, std::int64_t inputs, std::int64_t strip, Interval k, float* room) {
+    if (w.dtype == DType::f32) {
+        return strip_at<float>(w, inputs, strip, k.begin);
     }
+    if (w.dtype == DType::i8) {
+        tile_functions().unpack_s8(strip_at<std::int8_t>(w, inputs, strip, k.begin), k.size(), room);
+    } else {
+        tile_functions().unpack_bf16(strip_at<std::uint32_t>(w, inputs, strip, k.begin), (k.size() + 1) / 2, room);
+    }
+    return room;
+}
 
-    void many(std::int64_t n0, std::int64_t m0, std::int64_t rows, Matrix<float> sums) const {
-        float panel[panel_depth * block_columns];
-        for (std::int64_t k = 0; k < shape_.k; k += panel_depth) {
-            const std::int64_t depth = std::min(panel_depth, shape_.k - k);
-            unpack(n0, k, depth, panel);
-            tile_functions().block_f32({x_ + m0 * shape_.k + k, shape_.k}, panel, sums, {rows, block_columns, depth});
+/// Sums over all k of few rows and the block of columns from n0 on.
+void sum_few(const float* x, const StripWeight& w, const MatmulShape& shape, std::int64_t n0, Matrix<float> sums) {
+    const std::int64_t even = shape.k - shape.k % step_depth(w.dtype);
+    const std::int64_t strip = n0 / strip_columns;
+    const TileShape tile{shape.m, block_columns, even};
+    const auto strips_of = [&]<typename T>(T /*element*/) {
+        return Matrix<const T>{strip_at<T>(w, shape.k, strip, 0), strip_stride<T>(w, shape.k)};
+    };
+    if (w.dtype == DType::f32) {
+        tile_functions().strips_f32({x, shape.k}, strips_of(0.0F), sums, tile);
+    } else if (w.dtype == DType::i8) {
+        tile_functions().strips_s8({x, shape.k}, strips_of(std::int8_t{0}), sums, tile);
+    } else {
+        tile_functions().strips_bf16({x, shape.k}, strips_of(std::uint32_t{0}), sums, tile);
+    }
+    if (even < shape.k) {  // stands in a pair with zeros, which must not meet what lies behind x
+        float last[block_columns];
+        for (std::int64_t i = 0; i < block_columns; i += strip_columns) {
+            float pair[2 * strip_columns];
+            strip_floats(w, shape.k, strip + i / strip_columns, {even, shape.k}, pair);
+            std::copy_n(pair, strip_columns, last + i);
+        }
+        tile_functions().block_f32({x + even, shape.k}, last, sums, {shape.m, block_columns, 1});
+    }
+}
+
+/// Stores row `row` of y: its columns [columns.begin, columns.end).
+void store(const float* sums, std::int64_t row, Interval columns, const StripPart& part) {
+    float scaled[most_columns];
+    if (!part.w.scales.empty()) {
+        for (std::int64_t j = 0; j < columns.size(); ++j) {
+            scaled[j] = sums[j] * part.w.scales[static_cast<std::size_t>(columns.begin + j)];
+        }
+        sums = scaled;
+    }
+    store_floats(sums, columns.size(), part.y, row * part.n + columns.begin);
+}
+
+void multiply_few_rows(const ConstView& x, const MatmulShape& shape, std::span<const StripPart> parts) {
+    std::vector<float> room;
+    const float* rows = as_floats(x, room);
+    for_each_piece(parts, {block_columns, 1, shape.k}, [&](const PartPiece& piece) {
+        float sums[small_rows * block_columns] = {};
+        const StripPart& part = parts[piece.part];
+        sum_few(rows, part.w, {shape.m, part.n, shape.k}, piece.begin, {sums, block_columns});
+        for (std::int64_t i = 0; i < shape.m; ++i) {
+            store(sums + i * block_columns, i, {piece.begin, piece.end}, part);
+        }
+    });
+}
+
+/// Asks for the part of a strip that is needed next, a bit with each group of rows.
+class Prefetch {
+public:
+    Prefetch(const std::byte* begin, std::int64_t bytes, std::int64_t calls)
+        : at_(begin), end_(begin + bytes), each_((bytes / calls + line) / line * line) {}
+    void operator()() {
+        for (const std::byte* stop = std::min(end_, at_ + each_); at_ < stop; at_ += line) {
+            __builtin_prefetch(at_, 0, 2);
         }
     }
 
 private:
-    Matrix<const std::uint32_t> pairs(std::int64_t n0) const {
-        const std::int64_t strip = strip_ / 2;
-        return {reinterpret_cast<const std::uint32_t*>(w_.data) + n0 / strip_columns * strip, strip};
-    }
-    Matrix<const std::int8_t> bytes(std::int64_t n0) const {
-        return {reinterpret_cast<const std::int8_t*>(w_.data) + n0 / strip_columns * strip_, strip_};
-    }
-
-    /// @pre k begins a step
-    void unpack(std::int64_t n0, std::int64_t k, std::int64_t depth, float* to) const {
-        if (w_.dtype == DType::i8) {
-            tile_functions().unpack_s8(bytes(n0), k, depth, to);
-        } else {
-            tile_functions().unpack_bf16(pairs(n0), k / 2, (depth + 1) / 2, to);
-        }
-    }
-
-    const float* x_;
-    const StripWeight& w_;
-    const MatmulShape& shape_;
-    std::int64_t strip_;
+    static constexpr std::int64_t line = 64;
+    const std::byte* at_;
+    const std::byte* end_;
+    std::int64_t each_;
 };
 
-/// Stores sums of rows [m0, m0 + rows) and the block of columns from n0 on.
-void store(const float* sums, std::int64_t m0, std::int64_t rows, std::int64_t n0, const StripWeight& w,
-           const MatmulShape& shape, const View& y) {
-    const std::int64_t cols = std::min(block_columns, shape.n - n0);
-    for (std::int64_t i = 0; i < rows; ++i) {
-        const float* row = sums + i * block_columns;
-        float scaled[block_columns];
-        if (!w.scales.empty()) {
-            for (std::int64_t j = 0; j < cols; ++j) {
-                scaled[j] = row[j] * w.scales[static_cast<std::size_t>(n0 + j)];
+/// Sums of all rows and the strips of columns [columns.begin, columns.end) of one part.
+void sum_many(const PackedRows& rows, std::int64_t inputs, const StripWeight& w, Interval columns, Matrix<float> sums) {
+    float room[PackedRows::piece * strip_columns];
+    const Interval strips{columns.begin / strip_columns, (columns.end + strip_columns - 1) / strip_columns};
+    for (std::int64_t k = 0; k < inputs; k += PackedRows::piece) {
+        const Interval piece{k, std::min(inputs, k + PackedRows::piece)};
+        for (std::int64_t strip = strips.begin; strip < strips.end; ++strip) {
+            const float* values = strip_floats(w, inputs, strip, piece, room);
+            Prefetch next(strip + 1 < strips.end ? strip_at<std::byte>(w, inputs, strip + 1, k) : nullptr,
+                          strip + 1 < strips.end ? piece.size() * strip_columns * tensor::size_of(w.dtype) : 0,
+                          rows.groups());
+            for (std::int64_t g = 0; g < rows.groups(); ++g) {
+                next();
+                const Interval group = rows.group(g);
+                group_functions().multiply(
+                    rows.values(g, piece), values,
+                    {sums.data + group.begin * sums.stride + (strip - strips.begin) * strip_columns, sums.stride},
+                    {group.size(), strip_columns, piece.size()});
             }
-            row = scaled;
         }
-        store_floats(row, cols, y, (m0 + i) * shape.n + n0);
+    }
+}
+
+void multiply_many_rows(const ConstView& x, const MatmulShape& shape, std::span<const StripPart> parts) {
+    const std::int64_t chunks = PackedRows::chunks(shape.m, shape.k);
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+        const Interval rows{shape.m * chunk / chunks, shape.m * (chunk + 1) / chunks};
+        const PackedRows packed(x, rows, shape.k);
+        for_each_piece(parts, {most_columns, 1, rows.size() * shape.k}, [&](const PartPiece& piece) {
+            float sums[PackedRows::most_rows * most_columns];
+            const StripPart& part = parts[piece.part];
+            std::fill_n(sums, rows.size() * most_columns, 0.0F);
+            sum_many(packed, shape.k, part.w, {piece.begin, piece.end}, {sums, most_columns});
+            for (std::int64_t i = 0; i < rows.size(); ++i) {
+                store(sums + i * most_columns, rows.begin + i, {piece.begin, piece.end}, part);
+            }
+        });
     }
 }
 
@@ -167,20 +233,26 @@ std::int64_t strip_bytes(WeightSize size, DType dtype) {
 HugeBuffer pack_strips(const ConstView& w, WeightOrder order, WeightSize size) {
     HugeBuffer data = zeros(strip_bytes(size, w.dtype));
     const Places place(size, w.dtype);
-    const auto* from = w.as<std::uint16_t>();
-    auto* to = reinterpret_cast<std::uint16_t*>(data.data());
     const std::int64_t n_step = order == WeightOrder::out_in ? size.inputs : 1;
     const std::int64_t k_step = order == WeightOrder::out_in ? 1 : size.outputs;
-    for_each_block(size, [&](base::Interval columns) {
-        constexpr std::int64_t piece = 64;  // both sides of the transposition stay in the first cache
-        for (std::int64_t k0 = 0; k0 < size.inputs; k0 += piece) {
-            for (std::int64_t n = columns.begin; n < columns.end; ++n) {
-                for (std::int64_t k = k0; k < std::min(size.inputs, k0 + piece); ++k) {
-                    to[place(k, n)] = from[n * n_step + k * k_step];
+    const auto copy = [&]<typename T>(const T* from) {
+        T* to = reinterpret_cast<T*>(data.data());
+        for_each_block(size, [&](Interval columns) {
+            constexpr std::int64_t piece = 64;  // both sides of the transposition stay in the first cache
+            for (std::int64_t k0 = 0; k0 < size.inputs; k0 += piece) {
+                for (std::int64_t n = columns.begin; n < columns.end; ++n) {
+                    for (std::int64_t k = k0; k < std::min(size.inputs, k0 + piece); ++k) {
+                        to[place(k, n)] = from[n * n_step + k * k_step];
+                    }
                 }
             }
-        }
-    });
+        });
+    };
+    if (w.dtype == DType::f32) {
+        copy(w.as<float>());
+    } else {
+        copy(w.as<std::uint16_t>());
+    }
     return data;
 }
 
@@ -189,7 +261,7 @@ QuantisedStrips pack_quantised(const ConstView& w, WeightOrder order, WeightSize
                            std::vector<float>(static_cast<std::size_t>(size.outputs))};
     auto* to = reinterpret_cast<std::int8_t*>(result.data.data());
     const Places place(size, DType::i8);
-    for_each_block(size, [&](base::Interval columns) {
+    for_each_block(size, [&](Interval columns) {
         std::vector<float> column(static_cast<std::size_t>(size.inputs));
         for (std::int64_t n = columns.begin; n < columns.end; ++n) {
             load_column(w, order, size, n, column);
@@ -213,25 +285,11 @@ void multiply_strips(const ConstView& x, const MatmulShape& shape, std::span<con
     if (shape.m == 0 || parts.empty()) {
         return;
     }
-    std::vector<float> room;
-    const float* rows = as_floats(x, room);
-    const bool few = shape.m <= small_rows;
-    const std::int64_t row_blocks = few ? 1 : (shape.m + panel_rows - 1) / panel_rows;
-    for_each_piece(parts, {block_columns, row_blocks, few ? shape.k : shape.m * shape.k}, [&](const PartPiece& piece) {
-        float sums[panel_rows * block_columns];
-        const StripPart& part = parts[piece.part];
-        const MatmulShape whole{shape.m, part.n, shape.k};
-        const BlockSums block(rows, part.w, whole);
-        const std::int64_t m0 = piece.row_block * panel_rows;
-        const std::int64_t count = std::min(panel_rows, shape.m - m0);
-        std::fill_n(sums, count * block_columns, 0.0F);
-        if (few) {
-            block.few(piece.begin, {sums, block_columns});
-        } else {
-            block.many(piece.begin, m0, count, {sums, block_columns});
-        }
-        store(sums, m0, count, piece.begin, part.w, whole, part.y);
-    });
+    if (shape.m <= small_rows) {
+        multiply_few_rows(x, shape, parts);
+    } else {
+        multiply_many_rows(x, shape, parts);
+    }
 }
 
 bool add_quantised(const ConstView& x, const Weight& w, const View& y, MatmulShape& shape,

@@ -1,6 +1,6 @@
-// Products with weights packed into our own blocks (tiles.h): for bf16 where oneDNN cannot multiply it, and for int8.
-// One copy serves any number of rows. A row's result depends neither on the number of rows nor on how the columns are
-// cut.
+// Products with weights packed into our own blocks (tiles.h): where oneDNN does not pack (before AVX-512) or cannot
+// multiply (bf16 there), and for int8. One copy serves any number of rows. A row's result depends neither on the number
+// of rows nor on how the columns are cut.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace shardplan::kernels {
 
-/// Pairs of bf16, or i8 with a factor for each column; f32 only without elements.
+/// f32, pairs of bf16, or i8 with a factor for each column.
 struct StripWeight {
     const std::byte* data = nullptr;
     tensor::DType dtype = tensor::DType::bf16;
@@ -21,7 +21,6 @@ struct StripWeight {
 /// Bytes of the elements, padded with zeros to whole blocks of columns and to pairs of k.
 std::int64_t strip_bytes(WeightSize size, tensor::DType dtype);
 
-/// w is bf16.
 HugeBuffer pack_strips(const ConstView& w, WeightOrder order, WeightSize size);
 
 /// Rounds each column of w (f32 or bf16) to multiples of its scale, the largest magnitude in it / 127, and packs that.

@@ -265,6 +265,10 @@ SHARDPLAN_INLINE float sum_body(const float* values, std::int64_t count) {
                                        const TileShape& shape) {                                                      \
         block_body(x, Strips<PairBlock<lanes>, 64>{block}, out, shape);                                               \
     }                                                                                                                 \
+    attribute void strips_f32_##suffix(Matrix<const float> x, Matrix<const float> w, Matrix<float> out,               \
+                                       const TileShape& shape) {                                                      \
+        block_body(x, Strips<PlainBlock<lanes, float>, strip_columns>{w.data, w.stride}, out, shape);                 \
+    }                                                                                                                 \
     attribute void strips_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint32_t> w, Matrix<float> out,      \
                                         const TileShape& shape) {                                                     \
         block_body(x, Strips<PairBlock<lanes>, strip_columns>{w.data, w.stride}, out, shape);                         \
@@ -273,13 +277,11 @@ SHARDPLAN_INLINE float sum_body(const float* values, std::int64_t count) {
                                       const TileShape& shape) {                                                       \
         block_body(x, Strips<PlainBlock<lanes, std::int8_t>, strip_columns>{w.data, w.stride}, out, shape);           \
     }                                                                                                                 \
-    attribute void unpack_bf16_##suffix(Matrix<const std::uint32_t> w, std::int64_t first, std::int64_t steps,        \
-                                        float* to) {                                                                  \
-        unpack_body(Strips<PairBlock<lanes>, strip_columns>{w.data, w.stride}, first, steps, to);                     \
+    attribute void unpack_bf16_##suffix(const std::uint32_t* strip, std::int64_t steps, float* to) {                  \
+        unpack_body<PairBlock<lanes>>(strip, steps, to);                                                              \
     }                                                                                                                 \
-    attribute void unpack_s8_##suffix(Matrix<const std::int8_t> w, std::int64_t first, std::int64_t steps,            \
-                                      float* to) {                                                                    \
-        unpack_body(Strips<PlainBlock<lanes, std::int8_t>, strip_columns>{w.data, w.stride}, first, steps, to);       \
+    attribute void unpack_s8_##suffix(const std::int8_t* strip, std::int64_t steps, float* to) {                      \
+        unpack_body<PlainBlock<lanes, std::int8_t>>(strip, steps, to);                                                \
     }                                                                                                                 \
     attribute void widen_##suffix(const std::uint16_t* from, std::int64_t count, float* to) {                         \
         widen_body<lanes>(from, count, to);                                                                           \
@@ -306,6 +308,7 @@ SHARDPLAN_INLINE float sum_body(const float* values, std::int64_t count) {
         .sum = sum_##suffix,                                                                                          \
         .block_f32 = block_f32_##suffix,                                                                              \
         .block_bf16 = block_bf16_##suffix,                                                                            \
+        .strips_f32 = strips_f32_##suffix,                                                                            \
         .strips_bf16 = strips_bf16_##suffix,                                                                          \
         .strips_s8 = strips_s8_##suffix,                                                                              \
         .unpack_bf16 = unpack_bf16_##suffix,                                                                          \

@@ -55,13 +55,15 @@ struct TileFunctions {
     void (*block_f32)(Matrix<const float> x, const float* block, Matrix<float> out, const TileShape& shape);
     /// The same for pairs of bf16; depth is even.
     void (*block_bf16)(Matrix<const float> x, const std::uint32_t* block, Matrix<float> out, const TileShape& shape);
-    /// The same for the strips of our own blocks, `w.stride` words from strip to strip; and for small integers.
+    /// The same for the strips of our own blocks, `w.stride` elements from strip to strip: floats, pairs of bf16, small
+    /// integers.
+    void (*strips_f32)(Matrix<const float> x, Matrix<const float> w, Matrix<float> out, const TileShape& shape);
     void (*strips_bf16)(Matrix<const float> x, Matrix<const std::uint32_t> w, Matrix<float> out,
                         const TileShape& shape);
     void (*strips_s8)(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out, const TileShape& shape);
-    /// to[k, 0..64) = `steps` steps (pairs, or single k) of our own blocks from step `first` on.
-    void (*unpack_bf16)(Matrix<const std::uint32_t> w, std::int64_t first, std::int64_t steps, float* to);
-    void (*unpack_s8)(Matrix<const std::int8_t> w, std::int64_t first, std::int64_t steps, float* to);
+    /// to[k, 0..16) = `steps` steps (pairs, or single k) of a strip.
+    void (*unpack_bf16)(const std::uint32_t* strip, std::int64_t steps, float* to);
+    void (*unpack_s8)(const std::int8_t* strip, std::int64_t steps, float* to);
     /// Between the bits of bf16 and float, as tensor::float_from_bf16 and tensor::bf16_from_float.
     void (*widen)(const std::uint16_t* from, std::int64_t count, float* to);
     void (*narrow)(const float* from, std::int64_t count, std::uint16_t* to);
