@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "kernels/checks.h"
 #include "kernels/onednn/library.h"
-#include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
 #include "kernels/reference/small_product.h"
 #include "kernels/reference/strip_product.h"
@@ -89,24 +87,6 @@ public:
         }
     }
 
-    void activate(ConstView x, Activation activation, View y) const override {
-        check_elementwise("activate", x, x, y);
-        if (library_.prepare_activation(activation)) {
-            activate_chunks(x, nullptr, activation, y);
-        } else {
-            ReferenceKernels::activate(x, activation, y);
-        }
-    }
-
-    void glu(ConstView gate, ConstView up, Activation activation, View y) const override {
-        check_elementwise("glu", gate, up, y);
-        if (library_.prepare_activation(activation)) {
-            activate_chunks(gate, &up, activation, y);
-        } else {
-            ReferenceKernels::glu(gate, up, activation, y);
-        }
-    }
-
 private:
     static const OnednnWeight& own_weight(const Weight& w) {
         const auto* weight = dynamic_cast<const OnednnWeight*>(&w);
@@ -114,30 +94,6 @@ private:
             reject("matmul", "the weight was prepared by another set of kernels");
         }
         return *weight;
-    }
-
-    /// y = act(x), or act(x) * factor; in float whatever the dtypes, chunk by chunk.
-    void activate_chunks(const ConstView& x, const ConstView* factor, Activation activation, const View& y) const {
-        constexpr std::int64_t chunk = Library::activation_chunk;
-        const std::int64_t count = x.count();
-        // Fewer chunks take less time than it takes to wake the other threads.
-        constexpr std::int64_t worth_threads = 16 * chunk;
-#pragma omp parallel for schedule(static) if (count > worth_threads)
-        for (std::int64_t begin = 0; begin < count; begin += chunk) {
-            const std::int64_t n = std::min(chunk, count - begin);
-            float values[chunk];
-            load_floats(x, begin, n, values);
-            std::fill(values + n, values + chunk, 0.0F);
-            library_.activate(activation, values);
-            if (factor != nullptr) {
-                float factors[chunk];
-                load_floats(*factor, begin, n, factors);
-                for (std::int64_t i = 0; i < n; ++i) {
-                    values[i] *= factors[i];
-                }
-            }
-            store_floats(values, n, y, begin);
-        }
     }
 
     /// Keeps primitives; calling a kernel changes nothing else.
