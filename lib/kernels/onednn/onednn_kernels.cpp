@@ -6,6 +6,7 @@
 
 #include "kernels/checks.h"
 #include "kernels/onednn/library.h"
+#include "kernels/reference/panel_product.h"
 #include "kernels/reference/reference_kernels.h"
 #include "kernels/reference/small_product.h"
 #include "kernels/reference/strip_product.h"
@@ -82,9 +83,27 @@ public:
         const MatmulShape shape = check_matmul(x, size.outputs, size.inputs, w.dtype, y);
         if (w.count() > 0 && shape.m > 0 && library_.multiplies(w.dtype)) {
             library_.matmul_plain(x, w, order, shape, y);
+        } else if (order == WeightOrder::in_out) {
+            const PanelGroup all{w.data, 0, shape.m};
+            multiply_panels(x, {&all, 1}, size, y);
         } else {
             ReferenceKernels::matmul_plain(x, w, order, y);
         }
+    }
+
+    void grouped_matmul(ConstView x, ConstView w, WeightOrder order, std::span<const std::int64_t> first_rows,
+                        View y) const override {
+        if (order == WeightOrder::out_in) {
+            ReferenceKernels::grouped_matmul(x, w, order, first_rows, y);
+            return;
+        }
+        const WeightSize size = check_groups(x, w, order, first_rows, y);
+        const std::int64_t bytes = size.outputs * size.inputs * tensor::size_of(w.dtype);
+        std::vector<PanelGroup> groups;
+        for (std::size_t g = 0; g + 1 < first_rows.size(); ++g) {
+            groups.push_back({w.data + std::ssize(groups) * bytes, first_rows[g], first_rows[g + 1]});
+        }
+        multiply_panels(x, groups, size, y);
     }
 
 private:
