@@ -140,6 +140,9 @@ void run_plain(benchmark::State& state, const Plain& plain) {
             kernels->grouped_matmul(x, w.view(), plain.order, first_rows, y);
         }
     });
+    if (m <= 16) {
+        count_bytes(state, w.view().bytes());
+    }
 }
 
 void run_read_probe(benchmark::State& state) {
@@ -169,7 +172,8 @@ void add(const MatmulShape& shape, DType dtype) {
 void add_plain() {
     for (const DType dtype : {DType::f32, DType::bf16}) {
         for (const auto order : {kernels::WeightOrder::out_in, kernels::WeightOrder::in_out}) {
-            for (const auto& [groups, m] : {std::pair{1, 4}, std::pair{1, 128}, std::pair{8, 128}, std::pair{8, 512}}) {
+            for (const auto& [groups, m] : {std::pair{1, 1}, std::pair{1, 4}, std::pair{1, 128}, std::pair{8, 8},
+                                            std::pair{8, 128}, std::pair{8, 512}}) {
                 Plain plain{kernels::KernelSet::onednn, dtype, order, groups, {m, 1024, 2048}};
                 const std::string group =
                     fmt::format("plain/{}/{}/{}x{}/", tensor::to_string(dtype),

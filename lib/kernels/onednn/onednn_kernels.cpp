@@ -81,7 +81,8 @@ public:
     void matmul_plain(ConstView x, ConstView w, WeightOrder order, View y) const override {
         const WeightSize size = check_weight("matmul", w, order);
         const MatmulShape shape = check_matmul(x, size.outputs, size.inputs, w.dtype, y);
-        if (w.count() > 0 && shape.m > 0 && library_.multiplies(w.dtype)) {
+        // Few rows are read faster by our own loops.
+        if (w.count() > 0 && shape.m > small_rows && library_.multiplies(w.dtype)) {
             library_.matmul_plain(x, w, order, shape, y);
         } else if (order == WeightOrder::in_out) {
             const PanelGroup all{w.data, 0, shape.m};
