@@ -34,27 +34,28 @@ TEST_CASE("oneDNN's products equal the reference, for random shapes (empty ones 
     }));
 }
 
-TEST_CASE("oneDNN's activations equal the reference") {
+TEST_CASE("oneDNN's set multiplies groups of weights in either order as the reference, for random shapes") {
     const auto reference = make_kernels(KernelSet::reference);
     const auto onednn = make_kernels(KernelSet::onednn);
-    for (const DType dtype : {DType::f32, DType::bf16}) {
-        for (const std::int64_t n : {0, 1, 15, 1000, 20000}) {
-            const Tensor x = test::random_tensor(1, {n}, dtype);
-            const Tensor up = test::random_tensor(2, {n}, dtype);
-            for (int i = 0; i <= static_cast<int>(Activation::relu2); ++i) {
-                const auto activation = static_cast<Activation>(i);
-                CAPTURE(to_string(activation));
-                Tensor expected({n}, dtype);
-                Tensor y({n}, dtype);
-                reference->activate(x, activation, expected);
-                onednn->activate(x, activation, y);
-                CHECK(test::difference(y, expected, test::tolerance(dtype)) == "");
-                reference->glu(x, up, activation, expected);
-                onednn->glu(x, up, activation, y);
-                CHECK(test::difference(y, expected, test::tolerance(dtype)) == "");
-            }
+    CHECK(rc::check([&] {
+        const auto groups = *rc::gen::inRange<std::int64_t>(1, 5);
+        std::vector<std::int64_t> first_rows = {0};
+        for (std::int64_t g = 0; g < groups; ++g) {
+            first_rows.push_back(first_rows.back() + *rc::gen::element<std::int64_t>(0, 1, 5, 40, 250));
         }
-    }
+        const auto n = *rc::gen::inRange<std::int64_t>(0, 150);
+        const auto k = *rc::gen::element<std::int64_t>(0, 1, 7, 256, 300);
+        const auto order = *rc::gen::element(WeightOrder::out_in, WeightOrder::in_out);
+        const DType dtype = *rc::gen::element(DType::f32, DType::bf16);
+        const Tensor x = test::random_tensor(1, {first_rows.back(), k}, dtype);
+        const bool out_in = order == WeightOrder::out_in;
+        const Tensor w = test::random_tensor(2, {groups, out_in ? n : k, out_in ? k : n}, dtype);
+        Tensor expected({first_rows.back(), n}, dtype);
+        reference->grouped_matmul(x, w, order, first_rows, expected);
+        Tensor y = test::random_tensor(3, {first_rows.back(), n}, dtype);
+        onednn->grouped_matmul(x, w, order, first_rows, y);
+        RC_ASSERT(test::difference(y, expected, test::tolerance(dtype)) == "");
+    }));
 }
 
 TEST_CASE("the sets of kernels say what they are") {

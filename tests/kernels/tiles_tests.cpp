@@ -73,7 +73,7 @@ TEST_CASE("tiles: exponentials are within 2 ulp, and 0 far below") {
     }
 }
 
-TEST_CASE("tiles: conversions and sums have the same bits for every instruction set") {
+TEST_CASE("tiles: conversions have the same bits for every instruction set") {
     const float special[] = {0.0F, -0.0F, INFINITY, -INFINITY, NAN, -NAN, 3.4e38F, 1e-40F, 1.00390625F, 1.01171875F};
     std::vector<float> values(std::begin(special), std::end(special));
     const Tensor random = test::random_tensor(1, {37});
@@ -89,11 +89,6 @@ TEST_CASE("tiles: conversions and sums have the same bits for every instruction 
             CHECK(half[i] == tensor::bf16_from_float(values[i]));
             CHECK(tensor::bf16_from_float(wide[i]) == half[i]);
         }
-        double sum = 0.0, squares = 0.0, expected_sum = 0.0, expected_squares = 0.0;
-        functions.norm_sums(floats(random), 37, sum, squares);
-        available_tile_functions().back().norm_sums(floats(random), 37, expected_sum, expected_squares);
-        CHECK(sum == expected_sum);
-        CHECK(squares == expected_squares);
     }
 }
 

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-#include "kernels/activation.h"
 #include "tensor/dtype.h"
 
 struct dnnl_engine;
@@ -37,8 +36,5 @@ enum class Packing : std::uint8_t {
     other,
 };
 Packing weight_packing(const dnnl_primitive_desc* product, const MatrixDesc& w);
-
-/// Elementwise on `count` f32 values; nullptr where there is none.
-dnnl_primitive_desc* create_activation(dnnl_engine* engine, Activation activation, std::int64_t count);
 
 }  // namespace shardplan::kernels::onednn

@@ -27,24 +27,6 @@ dnnl::memory::desc desc_of(const MatrixDesc& matrix) {
     return {{matrix.rows, matrix.cols}, matrix.dtype == tensor::DType::bf16 ? Type::bf16 : Type::f32, tag};
 }
 
-struct Formula {
-    dnnl::algorithm algorithm = dnnl::algorithm::undef;
-    float alpha = 0.0F;
-};
-
-/// Undefined for those that plain loops do as well.
-Formula formula_of(Activation activation) {
-    switch (activation) {
-        case Activation::silu: return {dnnl::algorithm::eltwise_swish, 1.0F};
-        case Activation::quick_gelu: return {dnnl::algorithm::eltwise_swish, 1.702F};
-        case Activation::gelu: return {dnnl::algorithm::eltwise_gelu_erf, 0.0F};
-        case Activation::gelu_tanh: return {dnnl::algorithm::eltwise_gelu_tanh, 0.0F};
-        case Activation::relu: break;
-        case Activation::relu2: break;
-    }
-    return {};
-}
-
 }  // namespace
 
 dnnl_primitive_desc* create_matmul(dnnl_engine* engine, const MatrixDesc& x, const MatrixDesc& w, const MatrixDesc& y) {
@@ -65,17 +47,6 @@ Packing weight_packing(const dnnl_primitive_desc* product, const MatrixDesc& w) 
                        .padded = desc->padded_dims,
                        .offset = desc->offset0},
                       w);
-}
-
-dnnl_primitive_desc* create_activation(dnnl_engine* engine, Activation activation, std::int64_t count) {
-    const auto [algorithm, alpha] = formula_of(activation);
-    if (algorithm == dnnl::algorithm::undef) {
-        return nullptr;
-    }
-    const dnnl::engine borrowed(engine, true);
-    const dnnl::memory::desc values({count}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a);
-    constexpr auto inference = dnnl::prop_kind::forward_inference;
-    return released(dnnl::eltwise_forward::primitive_desc({inference, algorithm, values, alpha}, borrowed, true));
 }
 
 }  // namespace shardplan::kernels::onednn

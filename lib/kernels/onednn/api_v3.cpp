@@ -1,5 +1,5 @@
-// oneDNN 3.x: primitive descriptors are made directly; elementwise ones name their destination. Written from the public
-// documentation of 3.x and not yet compiled against it: the supported distributions ship 2.x.
+// oneDNN 3.x: primitive descriptors are made directly. Written from the public documentation of 3.x and not yet
+// compiled against it: the supported distributions ship 2.x.
 #include <dnnl.hpp>
 
 #include "kernels/onednn/api.h"
@@ -26,24 +26,6 @@ dnnl::memory::desc desc_of(const MatrixDesc& matrix) {
                     : matrix.layout == Layout::column_major ? Tag::ba
                                                             : Tag::any;
     return {{matrix.rows, matrix.cols}, matrix.dtype == tensor::DType::bf16 ? Type::bf16 : Type::f32, tag};
-}
-
-struct Formula {
-    dnnl::algorithm algorithm = dnnl::algorithm::undef;
-    float alpha = 0.0F;
-};
-
-/// Undefined for those that plain loops do as well.
-Formula formula_of(Activation activation) {
-    switch (activation) {
-        case Activation::silu: return {dnnl::algorithm::eltwise_swish, 1.0F};
-        case Activation::quick_gelu: return {dnnl::algorithm::eltwise_swish, 1.702F};
-        case Activation::gelu: return {dnnl::algorithm::eltwise_gelu_erf, 0.0F};
-        case Activation::gelu_tanh: return {dnnl::algorithm::eltwise_gelu_tanh, 0.0F};
-        case Activation::relu: break;
-        case Activation::relu2: break;
-    }
-    return {};
 }
 
 }  // namespace
@@ -80,18 +62,6 @@ Packing weight_packing(const dnnl_primitive_desc* product, const MatrixDesc& w) 
                        .padded = padded.data(),
                        .offset = desc.get_submemory_offset()},
                       w);
-}
-
-dnnl_primitive_desc* create_activation(dnnl_engine* engine, Activation activation, std::int64_t count) {
-    const auto [algorithm, alpha] = formula_of(activation);
-    if (algorithm == dnnl::algorithm::undef) {
-        return nullptr;
-    }
-    const dnnl::engine borrowed(engine, true);
-    const dnnl::memory::desc values({count}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a);
-    constexpr auto inference = dnnl::prop_kind::forward_inference;
-    return released(dnnl::eltwise_forward::primitive_desc(borrowed, inference, algorithm, values, values, alpha,
-                                                          dnnl::primitive_attr(), true));
 }
 
 }  // namespace shardplan::kernels::onednn

@@ -5,7 +5,6 @@
 
 #include <dnnl.hpp>
 #include <map>
-#include <optional>
 #include <stdexcept>
 
 #include "kernels/onednn/api.h"
@@ -71,8 +70,6 @@ struct Library::State {
     dnnl::engine engine{dnnl::engine::kind::cpu, 0};
     dnnl::stream stream{engine};
     std::map<ProductKey, Product> products;
-    /// For one chunk each; without a value where oneDNN has none.
-    std::map<Activation, std::optional<dnnl::eltwise_forward>> activations;
     bool bf16 = false;
 
     /// nullptr where oneDNN has no implementation.
@@ -202,24 +199,6 @@ void Library::matmul_plain(const ConstView& x, const ConstView& w, WeightOrder o
     const Product& product = state_->required_product({shape, x.dtype, y.dtype, layout_of(order)});
     const dnnl::memory weight(product.desc.weights_desc(), state_->engine, mutable_data(w.data));
     state_->run(product, x, weight, y);
-}
-
-bool Library::prepare_activation(Activation activation) {
-    const auto [place, fresh] = state_->activations.try_emplace(activation);
-    if (fresh) {
-        dnnl_primitive_desc* handle = create_activation(state_->engine.get(), activation, activation_chunk);
-        if (handle != nullptr) {
-            place->second.emplace(dnnl::eltwise_forward::primitive_desc(handle));
-        }
-    }
-    return place->second.has_value();
-}
-
-void Library::activate(Activation activation, float* chunk) const {
-    const OneThread threads(true);  // a chunk is not worth more, and the caller may be one of several already
-    const dnnl::memory values({{activation_chunk}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a},
-                              state_->engine, chunk);
-    state_->activations.at(activation)->execute(state_->stream, {{DNNL_ARG_SRC, values}, {DNNL_ARG_DST, values}});
 }
 
 }  // namespace shardplan::kernels::onednn

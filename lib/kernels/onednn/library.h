@@ -1,4 +1,4 @@
-// What the kernels need of oneDNN, without its types: packed weights, products and activations. Primitives are made
+// What the kernels need of oneDNN, without its types: packed weights and products. Primitives are made
 // once for each shape and kept. One thread at a time may call. Empty matrices must not get here (oneDNN divides by
 // their sizes).
 #pragma once
@@ -46,13 +46,6 @@ public:
     void matmul(const ConstView& x, const PackedWeight& w, const MatmulShape& shape, const View& y);
     void matmul_plain(const ConstView& x, const ConstView& w, WeightOrder order, const MatmulShape& shape,
                       const View& y);
-
-    /// Number of f32 values that `activate` changes in place.
-    static constexpr std::int64_t activation_chunk = 4096;
-    /// False where oneDNN has nothing better than a loop; must be called first.
-    bool prepare_activation(Activation activation);
-    /// May be called by several threads at once.
-    void activate(Activation activation, float* chunk) const;
 
 private:
     struct State;

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "kernels/checks.h"
 #include "kernels/onednn/library.h"
-#include "kernels/reference/elements.h"
+#include "kernels/reference/panel_product.h"
 #include "kernels/reference/reference_kernels.h"
 #include "kernels/reference/row_groups.h"
 #include "kernels/reference/small_product.h"
@@ -95,29 +94,30 @@ public:
     void matmul_plain(ConstView x, ConstView w, WeightOrder order, View y) const override {
         const WeightSize size = check_weight("matmul", w, order);
         const MatmulShape shape = check_matmul(x, size.outputs, size.inputs, w.dtype, y);
-        if (w.count() > 0 && shape.m > 0 && library_.multiplies(w.dtype)) {
+        // Few rows are read faster by our own loops.
+        if (w.count() > 0 && shape.m > small_rows && library_.multiplies(w.dtype)) {
             library_.matmul_plain(x, w, order, shape, y);
+        } else if (order == WeightOrder::in_out) {
+            const PanelGroup all{w.data, 0, shape.m};
+            multiply_panels(x, {&all, 1}, size, y);
         } else {
             ReferenceKernels::matmul_plain(x, w, order, y);
         }
     }
 
-    void activate(ConstView x, Activation activation, View y) const override {
-        check_elementwise("activate", x, x, y);
-        if (library_.prepare_activation(activation)) {
-            activate_chunks(x, nullptr, activation, y);
-        } else {
-            ReferenceKernels::activate(x, activation, y);
+    void grouped_matmul(ConstView x, ConstView w, WeightOrder order, std::span<const std::int64_t> first_rows,
+                        View y) const override {
+        if (order == WeightOrder::out_in) {
+            ReferenceKernels::grouped_matmul(x, w, order, first_rows, y);
+            return;
         }
-    }
-
-    void glu(ConstView gate, ConstView up, Activation activation, View y) const override {
-        check_elementwise("glu", gate, up, y);
-        if (library_.prepare_activation(activation)) {
-            activate_chunks(gate, &up, activation, y);
-        } else {
-            ReferenceKernels::glu(gate, up, activation, y);
+        const WeightSize size = check_groups(x, w, order, first_rows, y);
+        const std::int64_t bytes = size.outputs * size.inputs * tensor::size_of(w.dtype);
+        std::vector<PanelGroup> groups;
+        for (std::size_t g = 0; g + 1 < first_rows.size(); ++g) {
+            groups.push_back({w.data + std::ssize(groups) * bytes, first_rows[g], first_rows[g + 1]});
         }
+        multiply_panels(x, groups, size, y);
     }
 
 private:
@@ -131,30 +131,6 @@ private:
             reject("matmul", "the weight was prepared by another set of kernels");
         }
         return *weight;
-    }
-
-    /// y = act(x), or act(x) * factor; in float whatever the dtypes, chunk by chunk.
-    void activate_chunks(const ConstView& x, const ConstView* factor, Activation activation, const View& y) const {
-        constexpr std::int64_t chunk = Library::activation_chunk;
-        const std::int64_t count = x.count();
-        // Fewer chunks take less time than it takes to wake the other threads.
-        constexpr std::int64_t worth_threads = 16 * chunk;
-#pragma omp parallel for schedule(static) if (count > worth_threads)
-        for (std::int64_t begin = 0; begin < count; begin += chunk) {
-            const std::int64_t n = std::min(chunk, count - begin);
-            float values[chunk];
-            load_floats(x, begin, n, values);
-            std::fill(values + n, values + chunk, 0.0F);
-            library_.activate(activation, values);
-            if (factor != nullptr) {
-                float factors[chunk];
-                load_floats(*factor, begin, n, factors);
-                for (std::int64_t i = 0; i < n; ++i) {
-                    values[i] *= factors[i];
-                }
-            }
-            store_floats(values, n, y, begin);
-        }
     }
 
     /// Keeps primitives; calling a kernel changes nothing else.

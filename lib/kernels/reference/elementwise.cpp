@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <limits>
 
 #include "kernels/checks.h"
+#include "kernels/reference/element_loops.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
 #include "kernels/reference/threads.h"
@@ -14,9 +15,23 @@ namespace {
 
 using tensor::DType;
 
-constexpr std::int64_t chunk = 1024;  // elements handled at once, as floats in the first cache
+constexpr std::int64_t chunk = 1024;  // elements converted at once, as floats in the first cache
 
-/// Calls work(first element, elements, scratch) for all chunks of n elements.
+/// Calls work(first element, elements) for pieces of n elements, by several threads where that is worth it.
+template <typename Work>
+void for_each_piece(std::int64_t n, Work work) {
+    constexpr std::int64_t piece = 8 * chunk;
+    if (!worth_threads(n)) {
+        work(std::int64_t{0}, n);
+        return;
+    }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t begin = 0; begin < n; begin += piece) {
+        work(begin, std::min(piece, n - begin));
+    }
+}
+
+/// The same in chunks for which work(first element, elements) has room.
 template <typename Work>
 void for_each_chunk(std::int64_t n, Work work) {
 #pragma omp parallel for schedule(static) if (worth_threads(n))
@@ -25,86 +40,106 @@ void for_each_chunk(std::int64_t n, Work work) {
     }
 }
 
-/// y[i] = function(x[i])
+/// function(functions for the type of x and y, x, elements, y) for all elements.
 template <typename Function>
 void map(std::string_view kernel, const ConstView& x, const View& y, Function function) {
     check_float(kernel, "x", x.dtype);
     check_float(kernel, "y", y.dtype);
     check_shape(kernel, "y", y.shape, x.shape);
+    const auto direct = [&]<typename T>(const T* from, T* to) {
+        for_each_piece(x.count(), [&](std::int64_t begin, std::int64_t n) {
+            function(element_functions<T>(), from + begin, n, to + begin);
+        });
+    };
+    if (x.dtype == y.dtype) {
+        x.dtype == DType::f32 ? direct(x.as<float>(), y.as<float>())
+                              : direct(x.as<std::uint16_t>(), y.as<std::uint16_t>());
+        return;
+    }
     for_each_chunk(x.count(), [&](std::int64_t begin, std::int64_t n) {
         float values[chunk];
         load_floats(x, begin, n, values);
-        for (std::int64_t i = 0; i < n; ++i) {
-            values[i] = function(values[i]);
-        }
+        function(element_functions<float>(), static_cast<const float*>(values), n, values);
         store_floats(values, n, y, begin);
     });
 }
 
-/// y[i] = function(a[i], b[i])
+/// function(functions for the type of a, b and y, a, b, elements, y) for all elements.
 template <typename Function>
 void zip(std::string_view kernel, const ConstView& a, const ConstView& b, const View& y, Function function) {
     check_elementwise(kernel, a, b, y);
+    const auto direct = [&]<typename T>(const T* left, const T* right, T* to) {
+        for_each_piece(a.count(), [&](std::int64_t begin, std::int64_t n) {
+            function(element_functions<T>(), left + begin, right + begin, n, to + begin);
+        });
+    };
+    if (a.dtype == y.dtype && b.dtype == y.dtype) {
+        y.dtype == DType::f32 ? direct(a.as<float>(), b.as<float>(), y.as<float>())
+                              : direct(a.as<std::uint16_t>(), b.as<std::uint16_t>(), y.as<std::uint16_t>());
+        return;
+    }
     for_each_chunk(a.count(), [&](std::int64_t begin, std::int64_t n) {
         float left[chunk];
         float right[chunk];
         load_floats(a, begin, n, left);
         load_floats(b, begin, n, right);
-        for (std::int64_t i = 0; i < n; ++i) {
-            left[i] = function(left[i], right[i]);
-        }
+        function(element_functions<float>(), static_cast<const float*>(left), static_cast<const float*>(right), n,
+                 left);
         store_floats(left, n, y, begin);
     });
 }
 
-float sigmoid(float x) {
-    return 1.0F / (1.0F + std::exp(-x));
+void map(std::string_view kernel, const ConstView& x, Map op, float parameter, const View& y) {
+    // Of NaN the loops of bf16 want an ordinary one.
+    parameter = std::isnan(parameter) ? std::numeric_limits<float>::quiet_NaN() : parameter;
+    map(kernel, x, y, [&](const auto& functions, const auto* from, std::int64_t n, auto* to) {
+        functions.map(op, parameter, from, n, to);
+    });
 }
 
-float gelu_tanh(float x) {
-    constexpr float sqrt_two_over_pi = 0.79788456080286536F;
-    return 0.5F * x * (1.0F + std::tanh(sqrt_two_over_pi * (x + 0.044715F * x * x * x)));
+/// The activations stand first and in the same order.
+Map map_of(Activation activation) {
+    static_assert(static_cast<int>(Map::silu) == static_cast<int>(Activation::silu) &&
+                  static_cast<int>(Map::relu2) == static_cast<int>(Activation::relu2));
+    return static_cast<Map>(activation);
 }
 
-/// Calls work with the activation as a function object, so that the loop around it is compiled for each.
-template <typename Work>
-void with_activation(Activation activation, Work work) {
-    switch (activation) {
-        case Activation::silu: return work([](float x) { return x * sigmoid(x); });
-        case Activation::gelu:
-            return work([](float x) { return 0.5F * x * (1.0F + std::erf(x * 0.70710678118654752F)); });
-        case Activation::gelu_tanh: return work(gelu_tanh);
-        case Activation::quick_gelu: return work([](float x) { return x * sigmoid(1.702F * x); });
-        case Activation::relu: return work([](float x) { return x > 0.0F ? x : 0.0F; });
-        case Activation::relu2: return work([](float x) { return x > 0.0F ? x * x : 0.0F; });
+/// Adds one piece of the bias to elements [begin, begin + n).
+void add_piece(const ConstView& x, const ConstView& bias, std::int64_t column, std::int64_t begin, std::int64_t n,
+               const View& y) {
+    if (x.dtype == y.dtype && bias.dtype == y.dtype) {
+        if (y.dtype == DType::f32) {
+            element_loops().f32.add(x.as<float>() + begin, bias.as<float>() + column, n, y.as<float>() + begin);
+        } else {
+            element_loops().bf16.add(x.as<std::uint16_t>() + begin, bias.as<std::uint16_t>() + column, n,
+                                     y.as<std::uint16_t>() + begin);
+        }
+        return;
     }
-    reject("activate", "unknown activation");
-}
-
-/// Without branches, unlike tensor::float_from_f16, because whole checkpoints pass through here.
-float float_from_half(std::uint16_t half) {
-    const auto magnitude = static_cast<std::uint32_t>(half & 0x7fffU);
-    // The bits moved to float's place have an exponent that is 112 too small; the product also normalises subnormals.
-    const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
-    const std::uint32_t special = magnitude >= 0x7c00U ? 0x7f800000U : 0U;
-    const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special | sign);
+    float values[chunk];
+    float addend[chunk];
+    load_floats(x, begin, n, values);
+    load_floats(bias, column, n, addend);
+    element_loops().f32.add(values, addend, n, values);
+    store_floats(values, n, y, begin);
 }
 
 }  // namespace
 
 void ReferenceKernels::activate(ConstView x, Activation activation, View y) const {
-    with_activation(activation, [&](auto function) { map("activate", x, y, function); });
+    map("activate", x, map_of(activation), 0.0F, y);
 }
 
 void ReferenceKernels::glu(ConstView gate, ConstView up, Activation activation, View y) const {
-    with_activation(activation, [&](auto function) {
-        zip("glu", gate, up, y, [function](float g, float u) { return function(g) * u; });
+    zip("glu", gate, up, y, [&](const auto& functions, const auto* g, const auto* u, std::int64_t n, auto* to) {
+        functions.glu(activation, g, u, n, to);
     });
 }
 
 void ReferenceKernels::add(ConstView a, ConstView b, View y) const {
-    zip("add", a, b, y, [](float left, float right) { return left + right; });
+    zip("add", a, b, y, [](const auto& functions, const auto* left, const auto* right, std::int64_t n, auto* to) {
+        functions.add(left, right, n, to);
+    });
 }
 
 void ReferenceKernels::add_bias(ConstView x, ConstView bias, View y) const {
@@ -122,51 +157,46 @@ void ReferenceKernels::add_bias(ConstView x, ConstView bias, View y) const {
 #pragma omp parallel for collapse(2) schedule(static) if (worth_threads(rows * width))
     for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t begin = 0; begin < width; begin += chunk) {
-            const std::int64_t n = std::min(chunk, width - begin);
-            float values[chunk];
-            float addend[chunk];
-            load_floats(x, row * width + begin, n, values);
-            load_floats(bias, begin, n, addend);
-            for (std::int64_t i = 0; i < n; ++i) {
-                values[i] += addend[i];
-            }
-            store_floats(values, n, y, row * width + begin);
+            add_piece(x, bias, begin, row * width + begin, std::min(chunk, width - begin), y);
         }
     }
 }
 
 void ReferenceKernels::scale(ConstView x, float factor, View y) const {
-    map("scale", x, y, [factor](float value) { return value * factor; });
+    map("scale", x, Map::scale, factor, y);
 }
 
 void ReferenceKernels::softcap(ConstView x, float cap, View y) const {
     if (!(cap > 0.0F)) {
         reject("softcap", fmt::format("cap is {}, must be positive", cap));
     }
-    map("softcap", x, y, [cap](float value) { return cap * std::tanh(value / cap); });
+    map("softcap", x, Map::softcap, cap, y);
 }
 
 void ReferenceKernels::clip(ConstView x, float limit, View y) const {
     if (!(limit >= 0.0F)) {
         reject("clip", fmt::format("limit is {}, must not be negative", limit));
     }
-    map("clip", x, y, [limit](float value) { return std::clamp(value, -limit, limit); });
+    map("clip", x, Map::clip, limit, y);
 }
 
 void ReferenceKernels::convert(ConstView x, View y) const {
     if (x.dtype != DType::f16) {
-        map("convert", x, y, [](float value) { return value; });
-        return;
+        check_float("convert", "x", x.dtype);
     }
     check_float("convert", "y", y.dtype);
     check_shape("convert", "y", y.shape, x.shape);
     for_each_chunk(x.count(), [&](std::int64_t begin, std::int64_t n) {
         float values[chunk];
-        const std::uint16_t* source = x.as<std::uint16_t>() + begin;
-        for (std::int64_t i = 0; i < n; ++i) {
-            values[i] = float_from_half(source[i]);
+        float* wide = y.dtype == DType::f32 ? y.as<float>() + begin : values;
+        if (x.dtype == DType::f16) {
+            element_loops().widen_half(x.as<std::uint16_t>() + begin, n, wide);
+        } else {
+            load_floats(x, begin, n, wide);
         }
-        store_floats(values, n, y, begin);
+        if (wide == values) {
+            store_floats(values, n, y, begin);
+        }
     });
 }
 

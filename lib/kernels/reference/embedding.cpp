@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "kernels/checks.h"
-#include "kernels/reference/elements.h"
+#include "kernels/reference/element_loops.h"
 #include "kernels/reference/reference_kernels.h"
 #include "kernels/reference/threads.h"
 
@@ -18,23 +18,21 @@ void ReferenceKernels::embedding(ConstView ids, ConstView table, std::int64_t fi
     wanted.push_back(width);
     check_shape("embedding", "y", y.shape, wanted);
     const std::int64_t tokens = ids.count();
-#pragma omp parallel if (worth_threads(tokens * width))
-    {
-        std::vector<float> values(static_cast<std::size_t>(width));
-#pragma omp for schedule(static)
+    const auto copy_all = [&]<typename T>(const T* rows, T* to) {
+#pragma omp parallel for schedule(static) if (worth_threads(tokens * width))
         for (std::int64_t t = 0; t < tokens; ++t) {
             const std::int64_t row = ids.as<std::int32_t>()[t] - first_row;
             if (row < 0 || row >= table.shape[0]) {
-                std::fill(values.begin(), values.end(), 0.0F);
+                std::fill_n(to + t * width, width, T{});
+            } else if (scale == 1.0F) {
+                std::copy_n(rows + row * width, width, to + t * width);
             } else {
-                load_floats(table, row * width, width, values.data());
-                for (float& value : values) {
-                    value *= scale;
-                }
+                element_functions<T>().map(Map::scale, scale, rows + row * width, width, to + t * width);
             }
-            store_floats(values.data(), width, y, t * width);
         }
-    }
+    };
+    table.dtype == tensor::DType::f32 ? copy_all(table.as<float>(), y.as<float>())
+                                      : copy_all(table.as<std::uint16_t>(), y.as<std::uint16_t>());
 }
 
 }  // namespace shardplan::kernels

@@ -5,15 +5,15 @@
 #include <vector>
 
 #include "kernels/checks.h"
+#include "kernels/reference/element_loops.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/reference_kernels.h"
+#include "kernels/reference/threads.h"
 
 namespace shardplan::kernels {
 namespace {
 
 using tensor::DType;
-
-constexpr float swiglu_alpha = 1.702F;
 
 struct Sizes {
     std::int64_t rows = 0, experts = 0, inner = 0, in = 0, out = 0;
@@ -144,9 +144,7 @@ private:
                 return;
             }
             load_floats(x_, token * n_.in, n_.in, values.data());
-            for (float& value : values) {
-                value *= weight(token, expert);
-            }
+            element_loops().f32.map(Map::scale, weight(token, expert), values.data(), n_.in, values.data());
             store_floats(values.data(), n_.in, rows, row * n_.in);
         });
     }
@@ -168,9 +166,7 @@ private:
         for_rows([&](std::int64_t row, std::int64_t /*token*/, std::int64_t expert) {
             load_floats(bias, expert * width, width, values.data());
             float* target = y.as<float>() + row * width;
-            for (std::int64_t i = 0; i < width; ++i) {
-                target[i] += values[static_cast<std::size_t>(i)];
-            }
+            element_loops().f32.add(target, values.data(), width, target);
         });
     }
 
@@ -179,22 +175,16 @@ private:
             kernels_.glu(gate, up, params_.activation, inner);
             return;
         }
-        const float limit = params_.swiglu_limit;
         std::vector<float> values(static_cast<std::size_t>(inner.count()));
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            const float g = std::min(gate.as<float>()[i], limit);
-            const float u = std::clamp(up.as<float>()[i], -limit, limit);
-            values[i] = g / (1.0F + std::exp(-swiglu_alpha * g)) * (u + 1.0F);
-        }
+        element_loops().clamped_glu(gate.as<float>(), up.as<float>(), params_.swiglu_limit, inner.count(),
+                                    values.data());
         store_floats(values.data(), inner.count(), inner, 0);
     }
 
     void add_to(std::vector<float>& sums, const float* values) const {
         for_rows([&](std::int64_t row, std::int64_t token, std::int64_t expert) {
             const float factor = params_.scale_input ? 1.0F : weight(token, expert);
-            for (std::int64_t o = 0; o < n_.out; ++o) {
-                sums[static_cast<std::size_t>(token * n_.out + o)] += factor * values[row * n_.out + o];
-            }
+            element_loops().add_scaled(values + row * n_.out, factor, n_.out, sums.data() + token * n_.out);
         });
     }
 
@@ -226,6 +216,26 @@ void ReferenceKernels::experts(ConstView x, ConstView routing, const ExpertWeigh
     store_floats(sums.data(), n.rows * n.out, y, 0);
 }
 
+namespace {
+
+/// y[r, :] = x[r, :] * factor_of(r) for rows of `width`.
+template <typename FactorOf>
+void scale_each(const ConstView& x, std::int64_t width, const View& y, FactorOf factor_of) {
+    const std::int64_t rows = width == 0 ? 0 : x.count() / width;
+#pragma omp parallel if (worth_threads(x.count()))
+    {
+        std::vector<float> values(static_cast<std::size_t>(width));
+#pragma omp for schedule(static)
+        for (std::int64_t r = 0; r < rows; ++r) {
+            load_floats(x, r * width, width, values.data());
+            element_loops().f32.map(Map::scale, factor_of(r), values.data(), width, values.data());
+            store_floats(values.data(), width, y, r * width);
+        }
+    }
+}
+
+}  // namespace
+
 void ReferenceKernels::scale_rows(ConstView x, std::span<const float> factors, View y) const {
     check_elementwise("scale_rows", x, x, y);
     const auto rows = static_cast<std::int64_t>(factors.size());
@@ -233,14 +243,7 @@ void ReferenceKernels::scale_rows(ConstView x, std::span<const float> factors, V
         reject("scale_rows", "the elements cannot be cut into as many rows as there are factors");
     }
     const std::int64_t width = rows == 0 ? 0 : x.count() / rows;
-    std::vector<float> row(static_cast<std::size_t>(width));
-    for (std::int64_t r = 0; r < rows; ++r) {
-        load_floats(x, r * width, width, row.data());
-        for (float& value : row) {
-            value *= factors[static_cast<std::size_t>(r)];
-        }
-        store_floats(row.data(), width, y, r * width);
-    }
+    scale_each(x, width, y, [&](std::int64_t row) { return factors[static_cast<std::size_t>(row)]; });
 }
 
 void ReferenceKernels::gate_rows(ConstView x, ConstView gate, View y) const {
@@ -255,17 +258,11 @@ void ReferenceKernels::gate_rows(ConstView x, ConstView gate, View y) const {
     wanted.back() = 1;
     check_shape("gate_rows", "gate", gate.shape, wanted);
     const std::int64_t width = x.shape.back();
-    std::vector<float> row(static_cast<std::size_t>(width));
-    for (std::int64_t r = 0; r < leading_count(x.shape); ++r) {
+    scale_each(x, width, y, [&](std::int64_t row) {
         float logit = 0.0F;
-        load_floats(gate, r, 1, &logit);
-        const float factor = 1.0F / (1.0F + std::exp(-logit));
-        load_floats(x, r * width, width, row.data());
-        for (float& value : row) {
-            value *= factor;
-        }
-        store_floats(row.data(), width, y, r * width);
-    }
+        load_floats(gate, row, 1, &logit);
+        return 1.0F / (1.0F + std::exp(-logit));
+    });
 }
 
 }  // namespace shardplan::kernels

@@ -22,6 +22,9 @@ struct Lane {
     typedef std::uint32_t Word __attribute__((vector_size(lanes * 4)));
     typedef std::uint16_t Half __attribute__((vector_size(lanes * 2)));
     typedef std::int8_t Byte __attribute__((vector_size(lanes)));
+    typedef std::uint64_t Pair __attribute__((vector_size(lanes * 4)));  ///< two floats in each
+    typedef double Double __attribute__((vector_size(lanes * 8)));
+    typedef std::int64_t Long __attribute__((vector_size(lanes * 8)));
 };
 
 template <int lanes>
@@ -32,8 +35,17 @@ SHARDPLAN_INLINE void load(typename Lane<lanes>::Float& to, const float* from) {
 template <int lanes>
 SHARDPLAN_INLINE void load(typename Lane<lanes>::Float& to, const std::uint16_t* from) {
     typename Lane<lanes>::Half half;
+    typename Lane<lanes>::Word word;
     std::memcpy(&half, from, sizeof(half));
-    const auto word = __builtin_convertvector(half, typename Lane<lanes>::Word) << 16;
+#if defined(__x86_64__)
+    if constexpr (lanes >= 8) {  // compilers widen each half for itself
+        asm("vpmovzxwd %1, %0" : "=v"(word) : "vm"(half));
+    } else
+#endif
+    {
+        word = __builtin_convertvector(half, typename Lane<lanes>::Word);
+    }
+    word <<= 16;
     std::memcpy(&to, &word, sizeof(to));
 }
 
@@ -57,6 +69,23 @@ SHARDPLAN_INLINE void load(typename Lane<lanes>::Float& to, const std::int8_t* f
     to = __builtin_convertvector(wide, typename Lane<lanes>::Float);
 }
 
+template <int lanes>
+SHARDPLAN_INLINE void store(float* to, const typename Lane<lanes>::Float& from) {
+    std::memcpy(to, &from, sizeof(from));
+}
+
+/// Rounds as tensor::bf16_from_float.
+template <int lanes>
+SHARDPLAN_INLINE void store(std::uint16_t* to, const typename Lane<lanes>::Float& from) {
+    using Word = typename Lane<lanes>::Word;
+    Word bits;
+    std::memcpy(&bits, &from, sizeof(bits));
+    const Word rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
+    const Word result = from != from ? bits | 0x00400000U : rounded;
+    const auto half = __builtin_convertvector(result >> 16, typename Lane<lanes>::Half);
+    std::memcpy(to, &half, sizeof(half));
+}
+
 /// Pairs of bf16 one behind the other: the first of each, and the second.
 template <int lanes>
 SHARDPLAN_INLINE void load_pairs(typename Lane<lanes>::Float& first, typename Lane<lanes>::Float& second,
@@ -67,6 +96,22 @@ SHARDPLAN_INLINE void load_pairs(typename Lane<lanes>::Float& first, typename La
     const auto high = pair & 0xffff0000U;
     std::memcpy(&first, &low, sizeof(low));
     std::memcpy(&second, &high, sizeof(high));
+}
+
+/// The opposite of load_pairs, rounded as by store, but for NaN that are widened bf16 or what a computation made: their
+/// rounding does not overflow.
+template <int lanes>
+SHARDPLAN_INLINE void store_pairs(void* to, const typename Lane<lanes>::Float& first,
+                                  const typename Lane<lanes>::Float& second) {
+    using Word = typename Lane<lanes>::Word;
+    Word low;
+    Word high;
+    std::memcpy(&low, &first, sizeof(low));
+    std::memcpy(&high, &second, sizeof(high));
+    low += ((low >> 16) & 1U) + 0x7fffU;
+    high += ((high >> 16) & 1U) + 0x7fffU;
+    const Word pair = (low >> 16) | (high & 0xffff0000U);
+    std::memcpy(to, &pair, sizeof(pair));
 }
 
 SHARDPLAN_INLINE float to_float(float value) {

@@ -228,7 +228,10 @@ void multiply_groups(const float* x, const std::vector<const T*>& weights, std::
     }
 }
 
-void check_groups(const ConstView& x, const ConstView& w, std::span<const std::int64_t> first_rows) {
+}  // namespace
+
+WeightSize check_groups(const ConstView& x, const ConstView& w, WeightOrder order,
+                        std::span<const std::int64_t> first_rows, const View& y) {
     check_rank("grouped_matmul", "x", x.shape, 2);
     check_rank("grouped_matmul", "w", w.shape, 3);
     check_length("grouped_matmul", "first_rows", first_rows.size(), w.shape[0] + 1);
@@ -236,24 +239,22 @@ void check_groups(const ConstView& x, const ConstView& w, std::span<const std::i
     if (!ordered || first_rows.front() != 0 || first_rows.back() != x.shape[0]) {
         reject("grouped_matmul", fmt::format("the groups do not cut the {} rows in order", x.shape[0]));
     }
+    const WeightSize size = check_weight("grouped_matmul", {w.data, w.dtype, {w.shape[1], w.shape[2]}}, order);
+    check_matmul(x, size.outputs, size.inputs, w.dtype, y);
+    return size;
 }
-
-}  // namespace
 
 void ReferenceKernels::grouped_matmul(ConstView x, ConstView w, WeightOrder order,
                                       std::span<const std::int64_t> first_rows, View y) const {
-    check_groups(x, w, first_rows);
-    const std::int64_t bytes = w.shape[1] * w.shape[2] * tensor::size_of(w.dtype);
-    const ConstView first{w.data, w.dtype, {w.shape[1], w.shape[2]}};
-    const WeightSize size = check_weight("grouped_matmul", first, order);
-    check_matmul(x, size.outputs, size.inputs, w.dtype, y);
+    const WeightSize size = check_groups(x, w, order, first_rows, y);
+    const std::int64_t bytes = size.outputs * size.inputs * tensor::size_of(w.dtype);
     std::vector<HugeBuffer> copies;
     std::vector<const std::byte*> data;
     for (std::int64_t g = 0; g < w.shape[0]; ++g) {
         const auto group = static_cast<std::size_t>(g);
         data.push_back(w.data + g * bytes);
         if (order == WeightOrder::in_out && first_rows[group] < first_rows[group + 1]) {
-            copies.push_back(natural_copy({data.back(), w.dtype, first.shape}, order, size));
+            copies.push_back(natural_copy({data.back(), w.dtype, {w.shape[1], w.shape[2]}}, order, size));
             data.back() = copies.back().data();
         }
     }

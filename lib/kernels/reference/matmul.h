@@ -27,6 +27,10 @@ struct WeightSize {
 };
 WeightSize check_weight(std::string_view kernel, const ConstView& w, WeightOrder order);
 
+/// Checks what grouped_matmul takes; {n, k} of each group's weight.
+WeightSize check_groups(const ConstView& x, const ConstView& w, WeightOrder order,
+                        std::span<const std::int64_t> first_rows, const View& y);
+
 /// w as [N, K], whatever the order of the source.
 HugeBuffer natural_copy(const ConstView& w, WeightOrder order, WeightSize size);
 

@@ -1,42 +1,71 @@
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <vector>
 
 #include "kernels/checks.h"
-#include "kernels/reference/elements.h"
+#include "kernels/reference/element_loops.h"
 #include "kernels/reference/reference_kernels.h"
 #include "kernels/reference/threads.h"
 
 namespace shardplan::kernels {
 namespace {
 
-struct Rotation {
-    std::vector<float> cos;
-    std::vector<float> sin;
+/// Cosines and sines of the pairs of one position, as the loops want them.
+class Rotation {
+public:
+    explicit Rotation(const RopeParams& params)
+        : params_(params), cos_(params.inv_freq.size()), sin_(params.inv_freq.size()) {
+        if (params.interleaved) {
+            twice_cos_.resize(2 * cos_.size());
+            twice_sin_.resize(2 * sin_.size());
+        }
+    }
+
+    // As Hugging Face: the angle is a float32 product; only cos and sin of it are taken more precisely.
+    void set(std::int64_t position) {
+        const std::int64_t pairs = std::ssize(cos_);
+        const ElementLoops& loops = element_loops();
+        loops.cos_sin(static_cast<float>(position), params_.inv_freq.data(), pairs, cos_.data(), sin_.data());
+        if (params_.attention_factor != 1.0F) {
+            loops.f32.map(Map::scale, params_.attention_factor, cos_.data(), pairs, cos_.data());
+            loops.f32.map(Map::scale, params_.attention_factor, sin_.data(), pairs, sin_.data());
+        }
+        for (std::size_t i = 0; i < twice_cos_.size(); i += 2) {
+            twice_cos_[i] = twice_cos_[i + 1] = cos_[i / 2];
+            twice_sin_[i] = -sin_[i / 2];
+            twice_sin_[i + 1] = sin_[i / 2];
+        }
+    }
+
+    /// For heads of `dim` elements.
+    HeadRotation of_heads(std::int64_t dim) const {
+        const bool twice = params_.interleaved;
+        return {.cos = twice ? twice_cos_.data() : cos_.data(),
+                .sin = twice ? twice_sin_.data() : sin_.data(),
+                .pairs = std::ssize(cos_),
+                .stride = dim,
+                .neighbours = twice};
+    }
+
+private:
+    const RopeParams& params_;
+    std::vector<float> cos_, sin_;
+    std::vector<float> twice_cos_, twice_sin_;
 };
 
-// As Hugging Face: the angle is a float32 product; only cos and sin of it are taken more precisely.
-void rotation_at(std::int64_t position, const RopeParams& params, Rotation& rotation) {
-    for (std::size_t i = 0; i < params.inv_freq.size(); ++i) {
-        const float angle = static_cast<float>(position) * params.inv_freq[i];
-        rotation.cos[i] = static_cast<float>(std::cos(static_cast<double>(angle))) * params.attention_factor;
-        rotation.sin[i] = static_cast<float>(std::sin(static_cast<double>(angle))) * params.attention_factor;
+/// Heads of x [count, dim] at one position.
+template <typename T>
+void turn_heads(const T* x, std::int64_t count, std::int64_t dim, const RopeParams& params, const Rotation& rotation,
+                T* y) {
+    const std::int64_t behind = params.first + params.rotary_dim;
+    if (x != y && params.rotary_dim < dim) {
+        for (std::int64_t h = 0; h < count; ++h) {
+            std::copy_n(x + h * dim, params.first, y + h * dim);
+            std::copy_n(x + h * dim + behind, dim - behind, y + h * dim + behind);
+        }
     }
-}
-
-void rotate_head(float* head, const Rotation& rotation, bool interleaved) {
-    const auto pairs = static_cast<std::int64_t>(rotation.cos.size());
-    const float* cos = rotation.cos.data();
-    const float* sin = rotation.sin.data();
-    const std::int64_t step = interleaved ? 2 : 1;
-    float* second = head + (interleaved ? 1 : pairs);
-    for (std::int64_t i = 0; i < pairs; ++i) {
-        const float a = head[step * i];
-        const float b = second[step * i];
-        head[step * i] = a * cos[i] - b * sin[i];
-        second[step * i] = b * cos[i] + a * sin[i];
-    }
+    element_functions<T>().rotate(x + params.first, rotation.of_heads(dim), count, y + params.first);
 }
 
 void check_rope(const ConstView& x, std::span<const std::int64_t> start, const RopeParams& params, const View& y) {
@@ -60,20 +89,19 @@ void ReferenceKernels::rope(ConstView x, std::span<const std::int64_t> start, co
     check_rope(x, start, params, y);
     const std::int64_t tokens = x.shape[1];
     const std::int64_t width = x.shape[2] * x.shape[3];
+    const auto turn_all = [&]<typename T>(const T* from, T* to) {
 #pragma omp parallel if (worth_threads(x.count()))
-    {
-        Rotation rotation{std::vector<float>(params.inv_freq.size()), std::vector<float>(params.inv_freq.size())};
-        std::vector<float> row(static_cast<std::size_t>(width));
+        {
+            Rotation rotation(params);
 #pragma omp for schedule(static)
-        for (std::int64_t t = 0; t < x.shape[0] * tokens; ++t) {
-            rotation_at(start[static_cast<std::size_t>(t / tokens)] + t % tokens, params, rotation);
-            load_floats(x, t * width, width, row.data());
-            for (std::int64_t h = 0; h < x.shape[2]; ++h) {
-                rotate_head(row.data() + h * x.shape[3] + params.first, rotation, params.interleaved);
+            for (std::int64_t t = 0; t < x.shape[0] * tokens; ++t) {
+                rotation.set(start[static_cast<std::size_t>(t / tokens)] + t % tokens);
+                turn_heads(from + t * width, x.shape[2], x.shape[3], params, rotation, to + t * width);
             }
-            store_floats(row.data(), width, y, t * width);
         }
-    }
+    };
+    x.dtype == tensor::DType::f32 ? turn_all(x.as<float>(), y.as<float>())
+                                  : turn_all(x.as<std::uint16_t>(), y.as<std::uint16_t>());
 }
 
 }  // namespace shardplan::kernels

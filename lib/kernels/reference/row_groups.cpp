@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/reference/instruction_set.h"
 #include "kernels/reference/lanes.h"
 
 namespace shardplan::kernels {
@@ -86,25 +87,21 @@ SHARDPLAN_INLINE void pack_body(Matrix<const float> x, float* to, const TileShap
 
 SHARDPLAN_GROUP_FUNCTIONS(baseline, 4, 3, )
 #if defined(__x86_64__)
-SHARDPLAN_GROUP_FUNCTIONS(avx2, 8, 6, __attribute__((target("avx2,fma"))))
-SHARDPLAN_GROUP_FUNCTIONS(avx512, 16, 14, __attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma"))))
+SHARDPLAN_GROUP_FUNCTIONS(avx2, 8, 6, SHARDPLAN_AVX2)
+SHARDPLAN_GROUP_FUNCTIONS(avx512, 16, 14, SHARDPLAN_AVX512)
 #endif
 
-/// The instruction sets of the tiles.
 std::vector<GroupFunctions> find_available() {
     std::vector<GroupFunctions> found;
-    for (const TileFunctions& tiles : available_tile_functions()) {
 #if defined(__x86_64__)
-        for (const GroupFunctions& functions : {functions_avx512, functions_avx2}) {
-            if (functions.name == tiles.name) {
-                found.push_back(functions);
-            }
-        }
-#endif
-        if (functions_baseline.name == tiles.name) {
-            found.push_back(functions_baseline);
-        }
+    if (has_avx512()) {
+        found.push_back(functions_avx512);
     }
+    if (has_avx2()) {
+        found.push_back(functions_avx2);
+    }
+#endif
+    found.push_back(functions_baseline);
     return found;
 }
 

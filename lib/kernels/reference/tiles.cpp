@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/reference/blocks.h"
+#include "kernels/reference/instruction_set.h"
 #include "kernels/reference/lanes.h"
 #include "kernels/reference/rows.h"
 
@@ -227,108 +228,97 @@ SHARDPLAN_INLINE float sum_body(const float* values, std::int64_t count) {
     return total;
 }
 
-#define SHARDPLAN_TILE_FUNCTIONS(suffix, lanes, attribute)                                                            \
-    attribute void dot_f32_##suffix(Matrix<const float> x, Matrix<const float> w, Matrix<float> out,                  \
-                                    const TileShape& shape) {                                                         \
-        dot_body<lanes, float>(x, w, out, shape);                                                                     \
-    }                                                                                                                 \
-    attribute void dot_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint16_t> w, Matrix<float> out,         \
-                                     const TileShape& shape) {                                                        \
-        dot_body<lanes, std::uint16_t>(x, w, out, shape);                                                             \
-    }                                                                                                                 \
-    attribute void dot_s8_##suffix(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out,             \
-                                   const TileShape& shape) {                                                          \
-        dot_body<lanes, std::int8_t>(x, w, out, shape);                                                               \
-    }                                                                                                                 \
-    attribute void weighted_##suffix(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,                 \
-                                     const TileShape& shape) {                                                        \
-        weighted_body<lanes, float>(p, v, out, shape);                                                                \
-    }                                                                                                                 \
-    attribute void weighted_bf16_##suffix(Matrix<const float> p, Matrix<const std::uint16_t> v, Matrix<float> out,    \
-                                          const TileShape& shape) {                                                   \
-        weighted_body<lanes, std::uint16_t>(p, v, out, shape);                                                        \
-    }                                                                                                                 \
-    attribute float scale_max_##suffix(float* values, std::int64_t count, float scale, float max) {                   \
-        return scale_max_body<lanes>(values, count, scale, max);                                                      \
-    }                                                                                                                 \
-    attribute float exp_sum_##suffix(float* values, std::int64_t count, float shift) {                                \
-        return exp_sum_body<lanes>(values, count, shift);                                                             \
-    }                                                                                                                 \
-    attribute float sum_##suffix(const float* values, std::int64_t count) {                                           \
-        return sum_body<lanes>(values, count);                                                                        \
-    }                                                                                                                 \
-    attribute void block_f32_##suffix(Matrix<const float> x, const float* block, Matrix<float> out,                   \
-                                      const TileShape& shape) {                                                       \
-        block_body(x, Strips<PlainBlock<lanes, float>, 64>{block}, out, shape);                                       \
-    }                                                                                                                 \
-    attribute void block_bf16_##suffix(Matrix<const float> x, const std::uint32_t* block, Matrix<float> out,          \
-                                       const TileShape& shape) {                                                      \
-        block_body(x, Strips<PairBlock<lanes>, 64>{block}, out, shape);                                               \
-    }                                                                                                                 \
-    attribute void strips_f32_##suffix(Matrix<const float> x, Matrix<const float> w, Matrix<float> out,               \
-                                       const TileShape& shape) {                                                      \
-        block_body(x, Strips<PlainBlock<lanes, float>, strip_columns>{w.data, w.stride}, out, shape);                 \
-    }                                                                                                                 \
-    attribute void strips_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint32_t> w, Matrix<float> out,      \
-                                        const TileShape& shape) {                                                     \
-        block_body(x, Strips<PairBlock<lanes>, strip_columns>{w.data, w.stride}, out, shape);                         \
-    }                                                                                                                 \
-    attribute void strips_s8_##suffix(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out,          \
-                                      const TileShape& shape) {                                                       \
-        block_body(x, Strips<PlainBlock<lanes, std::int8_t>, strip_columns>{w.data, w.stride}, out, shape);           \
-    }                                                                                                                 \
-    attribute void unpack_bf16_##suffix(const std::uint32_t* strip, std::int64_t steps, float* to) {                  \
-        unpack_body<PairBlock<lanes>>(strip, steps, to);                                                              \
-    }                                                                                                                 \
-    attribute void unpack_s8_##suffix(const std::int8_t* strip, std::int64_t steps, float* to) {                      \
-        unpack_body<PlainBlock<lanes, std::int8_t>>(strip, steps, to);                                                \
-    }                                                                                                                 \
-    attribute void widen_##suffix(const std::uint16_t* from, std::int64_t count, float* to) {                         \
-        widen_body<lanes>(from, count, to);                                                                           \
-    }                                                                                                                 \
-    attribute void narrow_##suffix(const float* from, std::int64_t count, std::uint16_t* to) {                        \
-        narrow_body<lanes>(from, count, to);                                                                          \
-    }                                                                                                                 \
-    attribute void norm_sums_##suffix(const float* row, std::int64_t count, double& sum, double& squares) {           \
-        norm_sums_body(row, count, sum, squares);                                                                     \
-    }                                                                                                                 \
-    attribute void normalise_##suffix(float* row, std::int64_t count, float shift, float factor, const float* weight, \
-                                      const float* bias) {                                                            \
-        normalise_body(row, count, shift, factor, weight, bias);                                                      \
-    }                                                                                                                 \
-    constexpr TileFunctions functions_##suffix{                                                                       \
-        .name = #suffix,                                                                                              \
-        .dot_f32 = dot_f32_##suffix,                                                                                  \
-        .dot_bf16 = dot_bf16_##suffix,                                                                                \
-        .dot_s8 = dot_s8_##suffix,                                                                                    \
-        .weighted_sum = weighted_##suffix,                                                                            \
-        .weighted_bf16 = weighted_bf16_##suffix,                                                                      \
-        .scale_max = scale_max_##suffix,                                                                              \
-        .exp_sum = exp_sum_##suffix,                                                                                  \
-        .sum = sum_##suffix,                                                                                          \
-        .block_f32 = block_f32_##suffix,                                                                              \
-        .block_bf16 = block_bf16_##suffix,                                                                            \
-        .strips_f32 = strips_f32_##suffix,                                                                            \
-        .strips_bf16 = strips_bf16_##suffix,                                                                          \
-        .strips_s8 = strips_s8_##suffix,                                                                              \
-        .unpack_bf16 = unpack_bf16_##suffix,                                                                          \
-        .unpack_s8 = unpack_s8_##suffix,                                                                              \
-        .widen = widen_##suffix,                                                                                      \
-        .narrow = narrow_##suffix,                                                                                    \
-        .norm_sums = norm_sums_##suffix,                                                                              \
-        .normalise = normalise_##suffix,                                                                              \
-        .block_pairs = nullptr,                                                                                       \
+#define SHARDPLAN_TILE_FUNCTIONS(suffix, lanes, attribute)                                                         \
+    attribute void dot_f32_##suffix(Matrix<const float> x, Matrix<const float> w, Matrix<float> out,               \
+                                    const TileShape& shape) {                                                      \
+        dot_body<lanes, float>(x, w, out, shape);                                                                  \
+    }                                                                                                              \
+    attribute void dot_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint16_t> w, Matrix<float> out,      \
+                                     const TileShape& shape) {                                                     \
+        dot_body<lanes, std::uint16_t>(x, w, out, shape);                                                          \
+    }                                                                                                              \
+    attribute void dot_s8_##suffix(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out,          \
+                                   const TileShape& shape) {                                                       \
+        dot_body<lanes, std::int8_t>(x, w, out, shape);                                                            \
+    }                                                                                                              \
+    attribute void weighted_##suffix(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,              \
+                                     const TileShape& shape) {                                                     \
+        weighted_body<lanes, float>(p, v, out, shape);                                                             \
+    }                                                                                                              \
+    attribute void weighted_bf16_##suffix(Matrix<const float> p, Matrix<const std::uint16_t> v, Matrix<float> out, \
+                                          const TileShape& shape) {                                                \
+        weighted_body<lanes, std::uint16_t>(p, v, out, shape);                                                     \
+    }                                                                                                              \
+    attribute float scale_max_##suffix(float* values, std::int64_t count, float scale, float max) {                \
+        return scale_max_body<lanes>(values, count, scale, max);                                                   \
+    }                                                                                                              \
+    attribute float exp_sum_##suffix(float* values, std::int64_t count, float shift) {                             \
+        return exp_sum_body<lanes>(values, count, shift);                                                          \
+    }                                                                                                              \
+    attribute float sum_##suffix(const float* values, std::int64_t count) {                                        \
+        return sum_body<lanes>(values, count);                                                                     \
+    }                                                                                                              \
+    attribute void block_f32_##suffix(Matrix<const float> x, const float* block, Matrix<float> out,                \
+                                      const TileShape& shape) {                                                    \
+        block_body(x, Strips<PlainBlock<lanes, float>, 64>{block}, out, shape);                                    \
+    }                                                                                                              \
+    attribute void block_bf16_##suffix(Matrix<const float> x, const std::uint32_t* block, Matrix<float> out,       \
+                                       const TileShape& shape) {                                                   \
+        block_body(x, Strips<PairBlock<lanes>, 64>{block}, out, shape);                                            \
+    }                                                                                                              \
+    attribute void strips_f32_##suffix(Matrix<const float> x, Matrix<const float> w, Matrix<float> out,            \
+                                       const TileShape& shape) {                                                   \
+        block_body(x, Strips<PlainBlock<lanes, float>, strip_columns>{w.data, w.stride}, out, shape);              \
+    }                                                                                                              \
+    attribute void strips_bf16_##suffix(Matrix<const float> x, Matrix<const std::uint32_t> w, Matrix<float> out,   \
+                                        const TileShape& shape) {                                                  \
+        block_body(x, Strips<PairBlock<lanes>, strip_columns>{w.data, w.stride}, out, shape);                      \
+    }                                                                                                              \
+    attribute void strips_s8_##suffix(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out,       \
+                                      const TileShape& shape) {                                                    \
+        block_body(x, Strips<PlainBlock<lanes, std::int8_t>, strip_columns>{w.data, w.stride}, out, shape);        \
+    }                                                                                                              \
+    attribute void unpack_bf16_##suffix(const std::uint32_t* strip, std::int64_t steps, float* to) {               \
+        unpack_body<PairBlock<lanes>>(strip, steps, to);                                                           \
+    }                                                                                                              \
+    attribute void unpack_s8_##suffix(const std::int8_t* strip, std::int64_t steps, float* to) {                   \
+        unpack_body<PlainBlock<lanes, std::int8_t>>(strip, steps, to);                                             \
+    }                                                                                                              \
+    attribute void widen_##suffix(const std::uint16_t* from, std::int64_t count, float* to) {                      \
+        widen_body<lanes>(from, count, to);                                                                        \
+    }                                                                                                              \
+    attribute void narrow_##suffix(const float* from, std::int64_t count, std::uint16_t* to) {                     \
+        narrow_body<lanes>(from, count, to);                                                                       \
+    }                                                                                                              \
+    constexpr TileFunctions functions_##suffix{                                                                    \
+        .name = #suffix,                                                                                           \
+        .dot_f32 = dot_f32_##suffix,                                                                               \
+        .dot_bf16 = dot_bf16_##suffix,                                                                             \
+        .dot_s8 = dot_s8_##suffix,                                                                                 \
+        .weighted_sum = weighted_##suffix,                                                                         \
+        .weighted_bf16 = weighted_bf16_##suffix,                                                                   \
+        .scale_max = scale_max_##suffix,                                                                           \
+        .exp_sum = exp_sum_##suffix,                                                                               \
+        .sum = sum_##suffix,                                                                                       \
+        .block_f32 = block_f32_##suffix,                                                                           \
+        .block_bf16 = block_bf16_##suffix,                                                                         \
+        .strips_f32 = strips_f32_##suffix,                                                                         \
+        .strips_bf16 = strips_bf16_##suffix,                                                                       \
+        .strips_s8 = strips_s8_##suffix,                                                                           \
+        .unpack_bf16 = unpack_bf16_##suffix,                                                                       \
+        .unpack_s8 = unpack_s8_##suffix,                                                                           \
+        .widen = widen_##suffix,                                                                                   \
+        .narrow = narrow_##suffix,                                                                                 \
+        .block_pairs = nullptr,                                                                                    \
     };
 
 SHARDPLAN_TILE_FUNCTIONS(baseline, 4, )
 #if defined(__x86_64__)
-SHARDPLAN_TILE_FUNCTIONS(avx2, 8, __attribute__((target("avx2,fma"))))
-SHARDPLAN_TILE_FUNCTIONS(avx512, 16, __attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma"))))
+SHARDPLAN_TILE_FUNCTIONS(avx2, 8, SHARDPLAN_AVX2)
+SHARDPLAN_TILE_FUNCTIONS(avx512, 16, SHARDPLAN_AVX512)
 
-__attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma"))) void block_pairs_avx512(Matrix<const std::uint32_t> x,
-                                                                                      const std::uint32_t* block,
-                                                                                      Matrix<float> out,
-                                                                                      const TileShape& shape) {
+SHARDPLAN_AVX512 void block_pairs_avx512(Matrix<const std::uint32_t> x, const std::uint32_t* block, Matrix<float> out,
+                                         const TileShape& shape) {
     block_body(x, Strips<DotBlock, 64>{block}, out, shape);
 }
 #endif
@@ -336,13 +326,13 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma"))) void block_pairs_a
 std::vector<TileFunctions> find_available() {
     std::vector<TileFunctions> found;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+    if (has_avx512()) {
         found.push_back(functions_avx512);
         if (__builtin_cpu_supports("avx512bf16")) {
             found.back().block_pairs = block_pairs_avx512;
         }
     }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (has_avx2()) {
         found.push_back(functions_avx2);
     }
 #endif

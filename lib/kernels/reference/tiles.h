@@ -67,11 +67,6 @@ struct TileFunctions {
     /// Between the bits of bf16 and float, as tensor::float_from_bf16 and tensor::bf16_from_float.
     void (*widen)(const std::uint16_t* from, std::int64_t count, float* to);
     void (*narrow)(const float* from, std::int64_t count, std::uint16_t* to);
-    /// Sum and sum of squares, with the same bits on every machine.
-    void (*norm_sums)(const float* row, std::int64_t count, double& sum, double& squares);
-    /// row = (row - shift) * factor [* weight] [+ bias]; those that are nullptr are left out.
-    void (*normalise)(float* row, std::int64_t count, float shift, float factor, const float* weight,
-                      const float* bias);
     /// As block_bf16 with x in pairs too, depth and stride counted in pairs; nullptr without instructions for it.
     void (*block_pairs)(Matrix<const std::uint32_t> x, const std::uint32_t* block, Matrix<float> out,
                         const TileShape& shape);
