@@ -42,14 +42,19 @@ TEST_CASE("decode tiles: scores and values of all sizes around the vector length
                         const std::vector<float> rows = arranged(functions, q, width, dtype);
                         std::vector<float> out(rows.size());
                         float* weights = scores.view().as<float>();
+                        const char* ahead = reinterpret_cast<const char*>(rows.data());
                         if (dtype == DType::f32) {
                             const Matrix<const float> data{k.view().as<float>(), width};
-                            functions.scores_f32({rows.data(), padded}, data, {weights, keys}, {heads, keys, width});
-                            functions.values_f32({weights, keys}, data, {out.data(), padded}, {heads, width, keys});
+                            functions.scores_f32({rows.data(), padded}, data, {weights, keys}, {heads, keys, width},
+                                                 ahead);
+                            functions.values_f32({weights, keys}, data, {out.data(), padded}, {heads, width, keys},
+                                                 ahead);
                         } else {
                             const Matrix<const std::uint16_t> data{k.view().as<std::uint16_t>(), width};
-                            functions.scores_bf16({rows.data(), padded}, data, {weights, keys}, {heads, keys, width});
-                            functions.values_bf16({weights, keys}, data, {out.data(), padded}, {heads, width, keys});
+                            functions.scores_bf16({rows.data(), padded}, data, {weights, keys}, {heads, keys, width},
+                                                  ahead);
+                            functions.values_bf16({weights, keys}, data, {out.data(), padded}, {heads, width, keys},
+                                                  ahead);
                         }
                         CHECK(test::difference(scores, expected, 2e-5) == "");
                         for (std::int64_t i = 0; i < heads * keys * width; ++i) {

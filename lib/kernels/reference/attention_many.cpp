@@ -2,33 +2,43 @@
 #include <vector>
 
 #include "kernels/reference/attention_rows.h"
+#include "kernels/reference/attention_tiles.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/threads.h"
-#include "kernels/reference/tiles.h"
 
-// Prefill. All query heads of one key/value head are treated together, so that a block of keys and values is read, and
-// made float, once for all of them. Rows are ordered by query, then head: those that see a block follow each other.
+// Prefill. All query heads of one key/value head are treated together, so that a block of keys and values is read,
+// packed and made float once for all of them. Rows are ordered by query, then head: those that see a block follow each
+// other, and each panel of them is multiplied with what at least one of its rows sees.
 namespace shardplan::kernels {
 namespace {
 
 using base::Interval;
 using base::Run;
+using tensor::DType;
 
-constexpr std::int64_t row_block = 192;  ///< a multiple of the rows that the tiles take at once
+constexpr std::int64_t row_block = 32 * panel_rows;
 
-static_assert(key_block == block_columns);
+std::int64_t end_of_keys(std::int64_t begin, std::int64_t last) {
+    return std::min(last, begin / panel_keys * panel_keys + panel_keys);
+}
+
+/// The least interval that holds both.
+Interval joined(Interval a, Interval b) {
+    return a.empty() ? b : b.empty() ? a : Interval{std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
 
 /// Up to row_block rows against all their keys. Allocated once per thread.
 class RowBlock {
 public:
     explicit RowBlock(const AttentionProblem& problem)
         : problem_(problem),
-          width_((problem.value_dim() + block_columns - 1) / block_columns * block_columns),
-          token_(static_cast<std::size_t>(std::max(problem.head_dim(), width_))),
+          functions_(attention_functions()),
+          width_((problem.value_dim() + functions_.width - 1) / functions_.width * functions_.width),
+          token_(static_cast<std::size_t>(problem.head_dim())),
           queries_(static_cast<std::size_t>(row_block * problem.head_dim())),
-          keys_(static_cast<std::size_t>(key_block * problem.head_dim())),
-          values_(static_cast<std::size_t>(key_block * width_)),
-          scores_(static_cast<std::size_t>(row_block * key_block)),
+          keys_(static_cast<std::size_t>(panel_keys * problem.head_dim())),
+          values_(static_cast<std::size_t>(panel_keys * width_)),
+          scores_(static_cast<std::size_t>(panel_rows * panel_keys)),
           output_(static_cast<std::size_t>(row_block * width_)) {}
 
     /// Rows [first, first + count) of kv head g in batch row b.
@@ -36,12 +46,16 @@ public:
         const Interval heads = problem_.heads_of(g);
         const std::int64_t d = problem_.head_dim();
         rows_.clear();
-        for (std::int64_t r = first; r < first + count; ++r) {
-            const std::int64_t query = r / heads.size();
-            const std::int64_t head = heads.begin + r % heads.size();
+        std::fill(queries_.begin(), queries_.end(), 0.0F);
+        for (std::int64_t r = 0; r < count; ++r) {
+            const std::int64_t query = (first + r) / heads.size();
+            const std::int64_t head = heads.begin + (first + r) % heads.size();
             rows_.push_back({query, head, problem_.position_of(b, query), {}});
-            load_floats(problem_.q, ((b * problem_.queries() + query) * problem_.heads() + head) * d, d,
-                        queries_.data() + (r - first) * d);
+            load_floats(problem_.q, ((b * problem_.queries() + query) * problem_.heads() + head) * d, d, token_.data());
+            float* to = queries_.data() + r / panel_rows * panel_rows * d + r % panel_rows;
+            for (std::int64_t i = 0; i < d; ++i) {
+                to[i * panel_rows] = token_[static_cast<std::size_t>(i)] * problem_.params.scale;
+            }
         }
         std::fill(output_.begin(), output_.end(), 0.0F);
     }
@@ -49,7 +63,16 @@ public:
     /// Lets all keys pass by.
     void run(std::int64_t b, std::int64_t g) {
         for (const Run& keys : problem_.key_runs) {
-            pass(b, g, keys);
+            Interval seen;
+            for (AttentionRow& row : rows_) {
+                row.visible = problem_.visible(b, row.position, keys);
+                seen = joined(seen, row.visible);
+            }
+            for (std::int64_t begin = seen.begin; begin < seen.end;) {
+                const Interval block{begin, end_of_keys(begin, seen.end)};
+                step(b, g, block, problem_.shift_of(keys));
+                begin = block.end;
+            }
         }
     }
 
@@ -57,79 +80,76 @@ public:
     float* output(std::size_t row) { return output_.data() + static_cast<std::int64_t>(row) * width_; }
 
 private:
-    void pass(std::int64_t b, std::int64_t g, const Run& keys) {
+    /// What the rows of a panel see of the keys.
+    Interval seen_by(std::int64_t first, Interval keys) const {
         Interval seen;
-        for (AttentionRow& row : rows_) {
-            row.visible = problem_.visible(b, row.position, keys);
-            if (!row.visible.empty()) {
-                seen = seen.empty()
-                           ? row.visible
-                           : Interval{std::min(seen.begin, row.visible.begin), std::max(seen.end, row.visible.end)};
-            }
+        for (std::int64_t r = first; r < std::min(first + panel_rows, std::ssize(rows_)); ++r) {
+            seen = joined(seen, base::intersect(keys, rows_[static_cast<std::size_t>(r)].visible));
         }
-        for (std::int64_t begin = seen.begin; begin < seen.end;) {
-            const Interval block{begin, end_of_block(begin, seen.end)};
-            step(b, g, block, problem_.shift_of(keys));
-            begin = block.end;
-        }
-    }
-
-    /// The rows from the first to the last that see any of the keys.
-    Interval rows_that_see(Interval keys) const {
-        const auto sees = [&](const AttentionRow& row) { return !base::intersect(keys, row.visible).empty(); };
-        const auto first = std::find_if(rows_.begin(), rows_.end(), sees);
-        const auto last = std::find_if(rows_.rbegin(), std::make_reverse_iterator(first), sees).base();
-        return {first - rows_.begin(), last - rows_.begin()};
+        return seen;
     }
 
     void step(std::int64_t b, std::int64_t g, Interval keys, std::int64_t shift) {
-        const Interval rows = rows_that_see(keys);
-        if (rows.empty()) {
-            return;
-        }
-        const std::int64_t d = problem_.head_dim();
-        load_block(b, g, keys);
-        float* scores = scores_.data();
-        std::fill(scores, scores + rows.size() * key_block, 0.0F);
-        tile_functions().block_f32({queries_.data() + rows.begin * d, d}, keys_.data(), {scores, key_block},
-                                   {rows.size(), key_block, d});
-        for (std::int64_t r = 0; r < rows.size(); ++r) {
-            const auto row = static_cast<std::size_t>(rows.begin + r);
-            const float factor = weigh(problem_, rows_[row], scores + r * key_block, keys, shift);
-            scale_values(output(row), problem_.value_dim(), factor);
-        }
-        for (std::int64_t c = 0; c < width_; c += block_columns) {
-            tile_functions().block_f32({scores, key_block}, values_.data() + c * key_block,
-                                       {output_.data() + rows.begin * width_ + c, width_},
-                                       {rows.size(), block_columns, keys.size()});
+        bool packed = false;
+        for (std::int64_t first = 0; first < std::ssize(rows_); first += panel_rows) {
+            const Interval seen = seen_by(first, keys);
+            if (!seen.empty()) {
+                if (!packed) {
+                    pack(b, g, keys);
+                    packed = true;
+                }
+                add_panel(first, keys, seen, shift);
+            }
         }
     }
 
-    /// Copies a block of keys, turned, and of values, in blocks of columns; as float.
-    void load_block(std::int64_t b, std::int64_t g, Interval keys) {
+    /// Packs a block of keys and values, as float.
+    void pack(std::int64_t b, std::int64_t g, Interval keys) {
+        const std::int64_t token = (b * problem_.keys() + keys.begin) * problem_.kv_heads() + g;
         const std::int64_t d = problem_.head_dim();
-        for (std::int64_t j = 0; j < keys.size(); ++j) {
-            const std::int64_t token = (b * problem_.keys() + keys.begin + j) * problem_.kv_heads() + g;
-            load_floats(problem_.k, token * d, d, token_.data());
-            for (std::int64_t i = 0; i < d; ++i) {
-                keys_[static_cast<std::size_t>(i * key_block + j)] = token_[static_cast<std::size_t>(i)];
-            }
-            for (std::int64_t c = 0; c < problem_.value_dim(); c += block_columns) {
-                load_floats(problem_.v, token * problem_.v.shape[3] + c,
-                            std::min(block_columns, problem_.value_dim() - c),
-                            values_.data() + c * key_block + j * block_columns);
-            }
+        const std::int64_t row = problem_.v.shape[3];
+        const TileShape keys_shape{keys.size(), d, 0};
+        const TileShape values_shape{keys.size(), problem_.value_dim(), 0};
+        if (problem_.k.dtype == DType::f32) {
+            functions_.pack_keys_f32({problem_.k.as<float>() + token * d, problem_.kv_heads() * d}, keys_shape,
+                                     keys_.data());
+            functions_.pack_values_f32({problem_.v.as<float>() + token * row, problem_.kv_heads() * row}, values_shape,
+                                       values_.data());
+        } else {
+            functions_.pack_keys_bf16({problem_.k.as<std::uint16_t>() + token * d, problem_.kv_heads() * d}, keys_shape,
+                                      keys_.data());
+            functions_.pack_values_bf16({problem_.v.as<std::uint16_t>() + token * row, problem_.kv_heads() * row},
+                                        values_shape, values_.data());
         }
+    }
+
+    /// `seen` of the packed keys against the panel that begins with row `first`.
+    void add_panel(std::int64_t first, Interval keys, Interval seen, std::int64_t shift) {
+        const std::int64_t d = problem_.head_dim();
+        const std::int64_t tile = (seen.begin - keys.begin) / functions_.width * functions_.width;
+        functions_.scores(queries_.data() + first * d, keys_.data() + tile * d, scores_.data() + tile,
+                          {panel_rows, seen.end - keys.begin - tile, d});
+        float factors[panel_rows] = {1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F};
+        for (std::int64_t r = first; r < std::min(first + panel_rows, std::ssize(rows_)); ++r) {
+            factors[r - first] =
+                weigh(problem_, rows_[static_cast<std::size_t>(r)],
+                      scores_.data() + (r - first) * panel_keys + seen.begin - keys.begin, seen, shift);
+        }
+        functions_.values(
+            scores_.data() + seen.begin - keys.begin,
+            {values_.data() + (seen.begin - keys.begin) * functions_.width, keys.size() * functions_.width},
+            {output_.data() + first * width_, width_}, {panel_rows, width_, seen.size()}, factors);
     }
 
     const AttentionProblem& problem_;
-    std::int64_t width_;        ///< of a row of output: whole blocks of columns
+    const AttentionFunctions& functions_;
+    std::int64_t width_;        ///< of a row of output: whole tiles
     std::vector<float> token_;  ///< scratch
     std::vector<AttentionRow> rows_;
-    std::vector<float> queries_;  ///< [row_block, d]
-    std::vector<float> keys_;     ///< [d, key_block]
-    std::vector<float> values_;   ///< [width / 64, key_block, 64]
-    std::vector<float> scores_;   ///< [row_block, key_block]
+    std::vector<float> queries_;  ///< [row_block / panel_rows, d, panel_rows]
+    std::vector<float> keys_;     ///< packed
+    std::vector<float> values_;   ///< packed
+    std::vector<float> scores_;   ///< [panel_rows, panel_keys]
     std::vector<float> output_;   ///< [row_block, width], not yet divided by the sums
 };
 

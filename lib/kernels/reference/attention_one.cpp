@@ -3,14 +3,14 @@
 #include <vector>
 
 #include "kernels/reference/attention_rows.h"
+#include "kernels/reference/attention_tiles.h"
 #include "kernels/reference/decode_tiles.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/threads.h"
-#include "kernels/reference/tiles.h"
 
-// Decode. Keys of one token lie beside each other for all heads, so the heads take turns within a few tokens: what is
-// read from memory is one stream. The keys are cut into ranges, whose number follows from the number of keys alone;
-// their sums are merged in order, so that the result does not depend on the threads.
+// Decode. Keys of one token lie beside each other for all heads, so the heads take turns within a few tokens, and what
+// is to be read is asked for in one stream. The keys are cut into ranges, whose number follows from the number of keys
+// alone; their sums are merged in order, so that the result does not depend on the threads.
 namespace shardplan::kernels {
 namespace {
 
@@ -18,9 +18,14 @@ using base::Interval;
 using base::Run;
 using tensor::DType;
 
-/// Tokens whose keys, and whose values, all heads read before the next ones.
-constexpr std::int64_t key_tokens = 8;
-constexpr std::int64_t value_tokens = 8;
+/// All heads read the keys, or the values, of so many tokens before the next ones. Rows of one head that lie a power of
+/// two apart share few places of the first cache: of long rows fewer are read in turn.
+constexpr std::int64_t most_tokens = 16;
+constexpr std::int64_t least_tokens = 8;
+constexpr std::int64_t turn_bytes = 32768;
+/// Memory is asked for so many bytes before it is read, in the order of addresses: whatever is read in strides reaches
+/// half of what the memory gives.
+constexpr std::int64_t ahead_bytes = 32768;
 /// At most about so many ranges, each of whole blocks of keys, of which few are not worth the merging.
 constexpr std::int64_t most_ranges = 32;
 constexpr std::int64_t least_blocks = 2;
@@ -51,8 +56,8 @@ std::vector<Range> ranges_of(const AttentionProblem& problem) {
 
 /// What all heads sum over one range.
 struct Sums {
-    std::vector<AttentionRow> rows;
-    std::vector<float> output;  ///< [h, dv] arranged and padded as decode_tiles.h says
+    std::vector<float> max, sum;  ///< [h]
+    std::vector<float> output;    ///< [h, dv] arranged and padded as decode_tiles.h says
 };
 
 template <typename T>
@@ -70,6 +75,9 @@ public:
         std::vector<float> row(static_cast<std::size_t>(problem.head_dim()));
         for (std::int64_t r = 0; r < problem.batch() * problem.heads(); ++r) {
             load_floats(problem.q, r * problem.head_dim(), problem.head_dim(), row.data());
+            for (float& value : row) {
+                value *= problem.params.scale;
+            }
             arrange(row.data(), problem.head_dim(), queries_.data() + r * depth_);
         }
     }
@@ -89,19 +97,22 @@ public:
     std::int64_t width() const { return width_; }
 
     void sum(const Range& range, Sums& sums) const {
-        const AttentionProblem& p = problem_;
-        sums.output.assign(static_cast<std::size_t>(p.heads() * width_), 0.0F);
-        sums.rows.clear();
-        for (std::int64_t h = 0; h < p.heads(); ++h) {
-            sums.rows.push_back({0, h, p.position_of(range.b, 0), range.keys});
-        }
-        std::vector<float> scores(static_cast<std::size_t>(p.heads() * key_block));
+        const std::int64_t heads = problem_.heads();
+        sums.max.assign(static_cast<std::size_t>(heads), no_score);
+        sums.sum.assign(static_cast<std::size_t>(heads), 0.0F);
+        sums.output.assign(static_cast<std::size_t>(heads * width_), 0.0F);
+        std::vector<float> factors(static_cast<std::size_t>(heads));
+        std::vector<float> scores(static_cast<std::size_t>(heads * key_block));
+        const RunningSums running{sums.max.data(), sums.sum.data(), factors.data()};
         for (std::int64_t begin = range.keys.begin; begin < range.keys.end;) {
             const Interval keys{begin, end_of_block(begin, range.keys.end)};
             dot(range.b, keys, scores.data());
-            for (AttentionRow& row : sums.rows) {
-                const float factor = weigh(p, row, scores.data() + row.head * key_block, keys, range.shift);
-                scale_values(sums.output.data() + row.head * width_, width_, factor);
+            for (std::int64_t h = 0; h < heads; ++h) {
+                adjust_scores(problem_.params, scores.data() + h * key_block, keys, h, range.shift);
+            }
+            attention_functions().soften({scores.data(), key_block}, {heads, keys.size(), 0}, running);
+            for (std::int64_t h = 0; h < heads; ++h) {
+                scale_values(sums.output.data() + h * width_, width_, factors[static_cast<std::size_t>(h)]);
             }
             add_values(range.b, keys, scores.data(), sums.output.data());
             begin = keys.end;
@@ -109,6 +120,37 @@ public:
     }
 
 private:
+    /// Rows of all keys or all values of one sequence.
+    struct Stream {
+        const T* data = nullptr;
+        std::int64_t stride = 0;
+        std::int64_t width = 0;  ///< elements between heads
+
+        const T* row(std::int64_t token, std::int64_t g) const { return data + token * stride + g * width; }
+        std::int64_t bytes(std::int64_t tokens) const { return tokens * stride * static_cast<std::int64_t>(sizeof(T)); }
+    };
+
+    /// What to ask for when `read` bytes of the rows of `keys` in `stream` are read: those some way on, in the order of
+    /// memory, and behind the last those of `next` from its token `first` on.
+    static const char* ahead(const Stream& stream, Interval keys, std::int64_t read, const Stream& next,
+                             std::int64_t first) {
+        const std::int64_t wanted = read + ahead_bytes;
+        const std::int64_t size = stream.bytes(keys.size());
+        const T* start = wanted < size ? stream.row(keys.begin, 0) : next.row(first, 0);
+        return reinterpret_cast<const char*>(start) + (wanted < size ? wanted : wanted - size);
+    }
+
+    Stream keys_of(std::int64_t b) const { return stream_of(problem_.k, b); }
+    Stream values_of(std::int64_t b) const { return stream_of(problem_.v, b); }
+    Stream stream_of(const ConstView& view, std::int64_t b) const {
+        const std::int64_t stride = problem_.kv_heads() * view.shape[3];
+        return {view.as<T>() + b * problem_.keys() * stride, stride, view.shape[3]};
+    }
+
+    static std::int64_t tokens_of(const Stream& stream) {
+        return stream.bytes(most_tokens) <= turn_bytes ? most_tokens : least_tokens;
+    }
+
     /// Calls visit(kv head, its query heads, first token, tokens) for some tokens at a time.
     template <typename Visit>
     void for_tokens(Interval keys, std::int64_t step, Visit visit) const {
@@ -122,44 +164,32 @@ private:
         }
     }
 
-    /// Asks for what the same head reads next: the processor does not foresee short rows far apart.
-    static void fetch_rows(const T* from, std::int64_t stride, std::int64_t width, std::int64_t tokens,
-                           std::int64_t left) {
-        constexpr std::int64_t line = 64 / sizeof(T);
-        for (std::int64_t row = 0; row < std::min(left, tokens); ++row) {
-            for (std::int64_t i = 0; i < width; i += line) {
-                __builtin_prefetch(from + row * stride + i);
-            }
-        }
-    }
-
     void dot(std::int64_t b, Interval keys, float* scores) const {
         const AttentionProblem& p = problem_;
-        const std::int64_t d = p.head_dim();
-        const std::int64_t stride = p.kv_heads() * d;
-        const T* all = p.k.as<T>() + b * p.keys() * stride;
-        for_tokens(keys, key_tokens, [&](std::int64_t g, Interval heads, std::int64_t first, std::int64_t count) {
-            fetch_rows(all + (first + key_tokens) * stride + g * d, stride, d, key_tokens,
-                       keys.end - first - key_tokens);
-            score_tile(functions_, {queries_.data() + (b * p.heads() + heads.begin) * depth_, depth_},
-                       Matrix<const T>{all + first * stride + g * d, stride},
-                       {scores + heads.begin * key_block + first - keys.begin, key_block}, {heads.size(), count, d});
-        });
+        const Stream stream = keys_of(b);
+        const Stream next = values_of(b);
+        for_tokens(
+            keys, tokens_of(stream), [&](std::int64_t g, Interval heads, std::int64_t first, std::int64_t count) {
+                const std::int64_t read = stream.bytes(first - keys.begin) + g * stream.bytes(count) / p.kv_heads();
+                score_tile(functions_, {queries_.data() + (b * p.heads() + heads.begin) * depth_, depth_},
+                           Matrix<const T>{stream.row(first, g), stream.stride},
+                           {scores + heads.begin * key_block + first - keys.begin, key_block},
+                           {heads.size(), count, p.head_dim()}, ahead(stream, keys, read, next, keys.begin));
+            });
     }
 
     void add_values(std::int64_t b, Interval keys, const float* scores, float* output) const {
         const AttentionProblem& p = problem_;
-        const std::int64_t dv = p.value_dim();
-        const std::int64_t row = p.v.shape[3];
-        const std::int64_t stride = p.kv_heads() * row;
-        const T* all = p.v.as<T>() + b * p.keys() * stride;
-        for_tokens(keys, value_tokens, [&](std::int64_t g, Interval heads, std::int64_t first, std::int64_t count) {
-            fetch_rows(all + (first + value_tokens) * stride + g * row, stride, dv, value_tokens,
-                       keys.end - first - value_tokens);
-            value_tile(functions_, {scores + heads.begin * key_block + first - keys.begin, key_block},
-                       Matrix<const T>{all + first * stride + g * row, stride}, {output + heads.begin * width_, width_},
-                       {heads.size(), dv, count});
-        });
+        const Stream stream = values_of(b);
+        const Stream next = keys_of(b);
+        for_tokens(
+            keys, tokens_of(stream), [&](std::int64_t g, Interval heads, std::int64_t first, std::int64_t count) {
+                const std::int64_t read = stream.bytes(first - keys.begin) + g * stream.bytes(count) / p.kv_heads();
+                value_tile(functions_, {scores + heads.begin * key_block + first - keys.begin, key_block},
+                           Matrix<const T>{stream.row(first, g), stream.stride},
+                           {output + heads.begin * width_, width_}, {heads.size(), p.value_dim(), count},
+                           ahead(stream, keys, read, next, keys.end));
+            });
     }
 
     const AttentionProblem& problem_;
@@ -171,17 +201,17 @@ private:
 };
 
 /// Adds what a range summed to a row that has seen the keys before it.
-void merge(AttentionRow& row, float* output, const AttentionRow& part, const float* values, std::int64_t width) {
-    const float max = std::max(row.max, part.max);
+void merge(AttentionRow& row, float* output, float part_max, float part_sum, const float* values, std::int64_t width) {
+    const float max = std::max(row.max, part_max);
     if (max == no_score) {
         return;
     }
     const float before = std::exp(row.max - max);
-    const float factor = std::exp(part.max - max);
+    const float factor = std::exp(part_max - max);
     for (std::int64_t i = 0; i < width; ++i) {
         output[i] = output[i] * before + values[i] * factor;
     }
-    row.sum = row.sum * before + part.sum * factor;
+    row.sum = row.sum * before + part_sum * factor;
     row.max = max;
 }
 
@@ -208,8 +238,9 @@ void attend(const AttentionProblem& problem, const BeginRow& begin, const Finish
                 query.arrange(output.data(), dv, total.data());
                 for (std::size_t i = 0; i < ranges.size(); ++i) {
                     if (ranges[i].b == b) {
-                        merge(row, total.data(), sums[i].rows[static_cast<std::size_t>(h)],
-                              sums[i].output.data() + h * query.width(), query.width());
+                        merge(row, total.data(), sums[i].max[static_cast<std::size_t>(h)],
+                              sums[i].sum[static_cast<std::size_t>(h)], sums[i].output.data() + h * query.width(),
+                              query.width());
                     }
                 }
                 query.put_back(total.data(), dv, output.data());

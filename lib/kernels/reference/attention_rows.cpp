@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/reference/tiles.h"
+#include "kernels/reference/attention_tiles.h"
 
 namespace shardplan::kernels {
 namespace {
@@ -23,8 +23,9 @@ float alibi(const AttentionParams& params, float slope, std::int64_t position) {
     return slope * place;
 }
 
-/// Soft cap and ALiBi on scaled scores, in this order.
-void finish_scores(const AttentionParams& params, float* scores, Interval keys, std::int64_t head, std::int64_t shift) {
+}  // namespace
+
+void adjust_scores(const AttentionParams& params, float* scores, Interval keys, std::int64_t head, std::int64_t shift) {
     if (params.softcap > 0.0F) {
         for (std::int64_t j = 0; j < keys.size(); ++j) {
             scores[j] = params.softcap * std::tanh(scores[j] / params.softcap);
@@ -38,10 +39,7 @@ void finish_scores(const AttentionParams& params, float* scores, Interval keys, 
     }
 }
 
-}  // namespace
-
 float weigh(const AttentionProblem& problem, AttentionRow& row, float* scores, Interval keys, std::int64_t shift) {
-    const AttentionParams& params = problem.params;
     const Interval seen = base::intersect(keys, row.visible);
     if (seen.empty()) {
         std::fill(scores, scores + keys.size(), 0.0F);
@@ -50,16 +48,10 @@ float weigh(const AttentionProblem& problem, AttentionRow& row, float* scores, I
     std::fill(scores, scores + (seen.begin - keys.begin), 0.0F);
     std::fill(scores + (seen.end - keys.begin), scores + keys.size(), 0.0F);
     scores += seen.begin - keys.begin;
-    const TileFunctions& functions = tile_functions();
-    float max = functions.scale_max(scores, seen.size(), params.scale, row.max);
-    if (params.softcap > 0.0F || !params.alibi_slopes.empty()) {
-        finish_scores(params, scores, seen, row.head, shift);
-        max = functions.scale_max(scores, seen.size(), 1.0F, row.max);
-    }
-    const float rescale = max == row.max ? 1.0F : std::exp(row.max - max);  // 0 for the first keys: the maximum is -inf
-    row.sum = row.sum * rescale + functions.exp_sum(scores, seen.size(), max);
-    row.max = max;
-    return rescale;
+    adjust_scores(problem.params, scores, seen, row.head, shift);
+    float factor = 1.0F;
+    attention_functions().soften({scores, 0}, {1, seen.size(), 0}, {&row.max, &row.sum, &factor});
+    return factor;
 }
 
 float add_sink(const AttentionProblem& problem, AttentionRow& row) {

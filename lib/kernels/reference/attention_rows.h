@@ -31,8 +31,14 @@ inline std::int64_t end_of_block(std::int64_t begin, std::int64_t last) {
     return std::min(last, begin / key_block * key_block + key_block);
 }
 
-/// Turns the dot products with `keys` into weights exp(score - max), 0 for those the row does not see, and adds them to
-/// the row's sum. Returns the factor for what it has summed before. `shift` = AttentionProblem::shift_of the run.
+/// Soft cap and ALiBi on scaled scores of one head with `keys`, in this order. `shift` = AttentionProblem::shift_of the
+/// run.
+void adjust_scores(const AttentionParams& params, float* scores, base::Interval keys, std::int64_t head,
+                   std::int64_t shift);
+
+/// Turns the scaled dot products with `keys` into weights exp(score - max), 0 for those the row does not see, and adds
+/// them to the row's sum. Returns the factor for what it has summed before. `shift` = AttentionProblem::shift_of the
+/// run.
 float weigh(const AttentionProblem& problem, AttentionRow& row, float* scores, base::Interval keys, std::int64_t shift);
 
 /// Adds the score without a value. Returns the factor for what the row has summed.

@@ -1,6 +1,8 @@
 // The inner loops of a decode's attention: a few query heads against rows of keys and values as they lie in a cache.
 // Every element is read, and made float, once for up to four heads. A score is a sum in `lanes` parts, added up as a
 // tree; an output is a chain over the keys in order: neither depends on the heads or keys beside it.
+// `ahead` = memory that is wanted later: while the keys or values are read, as much of it is asked for, in order. It is
+// never touched, and may be anything.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +21,15 @@ struct DecodeFunctions {
     std::string_view name;
     std::int64_t lanes = 0;
     /// scores[h, j] = sum over i < depth of q[h, i] k[j, i] for shape.rows heads, shape.cols keys.
-    void (*scores_f32)(Matrix<const float> q, Matrix<const float> k, Matrix<float> scores, const TileShape& shape);
+    void (*scores_f32)(Matrix<const float> q, Matrix<const float> k, Matrix<float> scores, const TileShape& shape,
+                       const char* ahead);
     void (*scores_bf16)(Matrix<const float> q, Matrix<const std::uint16_t> k, Matrix<float> scores,
-                        const TileShape& shape);
+                        const TileShape& shape, const char* ahead);
     /// out[h, i] += sum over j < depth of p[h, j] v[j, i] for shape.rows heads, shape.cols components.
-    void (*values_f32)(Matrix<const float> p, Matrix<const float> v, Matrix<float> out, const TileShape& shape);
-    void (*values_bf16)(Matrix<const float> p, Matrix<const std::uint16_t> v, Matrix<float> out,
-                        const TileShape& shape);
+    void (*values_f32)(Matrix<const float> p, Matrix<const float> v, Matrix<float> out, const TileShape& shape,
+                       const char* ahead);
+    void (*values_bf16)(Matrix<const float> p, Matrix<const std::uint16_t> v, Matrix<float> out, const TileShape& shape,
+                        const char* ahead);
 
     std::int64_t padded(std::int64_t width) const { return (width + 2 * lanes - 1) / (2 * lanes) * (2 * lanes); }
     /// Where element i of a row stands.
@@ -42,23 +46,23 @@ inline const DecodeFunctions& decode_functions() {
 }
 
 inline void score_tile(const DecodeFunctions& functions, Matrix<const float> q, Matrix<const float> k,
-                       Matrix<float> scores, const TileShape& shape) {
-    functions.scores_f32(q, k, scores, shape);
+                       Matrix<float> scores, const TileShape& shape, const char* ahead) {
+    functions.scores_f32(q, k, scores, shape, ahead);
 }
 
 inline void score_tile(const DecodeFunctions& functions, Matrix<const float> q, Matrix<const std::uint16_t> k,
-                       Matrix<float> scores, const TileShape& shape) {
-    functions.scores_bf16(q, k, scores, shape);
+                       Matrix<float> scores, const TileShape& shape, const char* ahead) {
+    functions.scores_bf16(q, k, scores, shape, ahead);
 }
 
 inline void value_tile(const DecodeFunctions& functions, Matrix<const float> p, Matrix<const float> v,
-                       Matrix<float> out, const TileShape& shape) {
-    functions.values_f32(p, v, out, shape);
+                       Matrix<float> out, const TileShape& shape, const char* ahead) {
+    functions.values_f32(p, v, out, shape, ahead);
 }
 
 inline void value_tile(const DecodeFunctions& functions, Matrix<const float> p, Matrix<const std::uint16_t> v,
-                       Matrix<float> out, const TileShape& shape) {
-    functions.values_bf16(p, v, out, shape);
+                       Matrix<float> out, const TileShape& shape, const char* ahead) {
+    functions.values_bf16(p, v, out, shape, ahead);
 }
 
 }  // namespace shardplan::kernels

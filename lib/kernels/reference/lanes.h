@@ -114,6 +114,46 @@ SHARDPLAN_INLINE void store_pairs(void* to, const typename Lane<lanes>::Float& f
     std::memcpy(to, &pair, sizeof(pair));
 }
 
+/// Vectors at any address. Unlike a memcpy of a vector they never take the way over the stack, which GCC chooses for
+/// some arrays of vectors.
+template <int lanes>
+struct Loose {
+    typedef float Float __attribute__((vector_size(lanes * 4), aligned(4), may_alias));
+    typedef std::uint32_t Word __attribute__((vector_size(lanes * 4), aligned(2), may_alias));
+    typedef double Twos __attribute__((vector_size(lanes * 4)));  ///< pairs of floats
+    typedef double Two __attribute__((aligned(4), may_alias));
+};
+
+template <int lanes>
+SHARDPLAN_INLINE void get(typename Lane<lanes>::Float& to, const float* from) {
+    to = *reinterpret_cast<const typename Loose<lanes>::Float*>(from);
+}
+
+template <int lanes>
+SHARDPLAN_INLINE void put(float* to, const typename Lane<lanes>::Float& from) {
+    *reinterpret_cast<typename Loose<lanes>::Float*>(to) = from;
+}
+
+/// As load_pairs, from any address.
+template <int lanes>
+SHARDPLAN_INLINE void get_pairs(typename Lane<lanes>::Float& first, typename Lane<lanes>::Float& second,
+                                const std::uint16_t* from) {
+    using Float = typename Lane<lanes>::Float;
+    const typename Lane<lanes>::Word pair = *reinterpret_cast<const typename Loose<lanes>::Word*>(from);
+    first = reinterpret_cast<Float>(pair << 16);
+    second = reinterpret_cast<Float>(pair & 0xffff0000U);
+}
+
+/// Keeps a vector in a register where the compiler would load it again for each use.
+template <typename Float>
+SHARDPLAN_INLINE void keep(Float& vector) {
+#if defined(__x86_64__)
+    asm("" : "+v"(vector));
+#else
+    static_cast<void>(vector);
+#endif
+}
+
 SHARDPLAN_INLINE float to_float(float value) {
     return value;
 }
