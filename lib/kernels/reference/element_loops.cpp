@@ -2,6 +2,8 @@
 
 #include "kernels/reference/element_bodies.h"
 #include "kernels/reference/instruction_set.h"
+#include "kernels/reference/norm_bodies.h"
+#include "kernels/reference/rotation_bodies.h"
 
 namespace shardplan::kernels {
 namespace {

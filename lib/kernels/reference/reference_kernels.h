@@ -1,4 +1,5 @@
-// Plain loops over rows: the oracle the other implementation is compared with. Sums in float, those of norms in double.
+// Loops over rows: the oracle the other implementation is compared with, which takes from here all that it does not do
+// faster. Sums in float, those of norms in double.
 #pragma once
 
 #include "kernels/kernels.h"

@@ -19,10 +19,11 @@ SHARDPLAN_INLINE void power_of_two(typename Lane<lanes>::Float& to, const typena
     std::memcpy(&to, &bits, sizeof(to));
 }
 
-/// x = exp(x + rest) without its power of two, which is 2^n. @pre |x| <= 160, |rest| small
+/// exp(x + rest) as the product of x, near 1, and two powers of two: what is multiplied by the second one last is
+/// rounded once, however small it is. @pre |x| <= 160 or NaN, |rest| small
 template <int lanes>
 SHARDPLAN_INLINE void exp_parts(typename Lane<lanes>::Float& x, const typename Lane<lanes>::Float& rest,
-                                typename Lane<lanes>::Int& n) {
+                                typename Lane<lanes>::Float& first, typename Lane<lanes>::Float& second) {
     using Float = typename Lane<lanes>::Float;
     // Adding and subtracting 1.5 * 2^23 rounds to an integer, which is then also what the bits differ by.
     const Float shifter = Float{} + 12582912.0F;
@@ -31,8 +32,12 @@ SHARDPLAN_INLINE void exp_parts(typename Lane<lanes>::Float& x, const typename L
     typename Lane<lanes>::Word bits;
     std::memcpy(&bits, &shifted, sizeof(bits));
     bits <<= 10;
+    typename Lane<lanes>::Int n;
     std::memcpy(&n, &bits, sizeof(n));
     n >>= 10;
+    const typename Lane<lanes>::Int half = n >> 1;
+    power_of_two<lanes>(first, half);
+    power_of_two<lanes>(second, n - half);
     // ln(2) in two parts, the first short enough for an exact product.
     const Float r = (x - whole * 0.693359375F) + (rest + whole * 2.12194440e-4F);
     Float sum = Float{} + 0.0013813160453619537F;
@@ -43,17 +48,6 @@ SHARDPLAN_INLINE void exp_parts(typename Lane<lanes>::Float& x, const typename L
     x = r * r * sum + r + 1.0F;
 }
 
-/// x *= 2^n, rounded once however small the result. @pre -240 <= n <= 240, or x is NaN
-template <int lanes>
-SHARDPLAN_INLINE void scale_by_power(typename Lane<lanes>::Float& x, const typename Lane<lanes>::Int& n) {
-    const typename Lane<lanes>::Int half = n >> 1;
-    typename Lane<lanes>::Float first;
-    typename Lane<lanes>::Float second;
-    power_of_two<lanes>(first, half);
-    power_of_two<lanes>(second, n - half);
-    x = x * first * second;
-}
-
 /// x = x / (1 + exp(-w)).
 template <int lanes>
 SHARDPLAN_INLINE void times_sigmoid(typename Lane<lanes>::Float& x, const typename Lane<lanes>::Float& w) {
@@ -62,14 +56,13 @@ SHARDPLAN_INLINE void times_sigmoid(typename Lane<lanes>::Float& x, const typena
     const Int negative = w < 0.0F;
     Float part = negative ? w : -w;
     part = part < -160.0F ? Float{} - 160.0F : part;
-    Int n;
-    exp_parts<lanes>(part, Float{}, n);
-    Float power;
-    power_of_two<lanes>(power, n < -126 ? Int{} - 126 : n);
-    // The smaller of the two: exp(w) / (1 + exp(w)) where w is negative, with its power of two in the end.
-    const Float below = (x < -128.0F ? Float{} - 128.0F : x) * part;
-    x = (negative ? below : x) / (part * power + 1.0F);
-    scale_by_power<lanes>(x, negative ? n : Int{});
+    Float first;
+    Float second;
+    exp_parts<lanes>(part, Float{}, first, second);
+    // The smaller of the two: exp(w) / (1 + exp(w)) where w is negative.
+    const Float most = part * first;
+    const Float below = (x < -128.0F ? Float{} - 128.0F : x) * most;
+    x = (negative ? below : x) / (most * second + 1.0F) * (negative ? second : Float{} + 1.0F);
 }
 
 /// x = x Phi(x), Phi the normal distribution: with Q(|x|) = exp(-x^2 / 2) P(u) / (|x| + 4), u = (|x| - 4) / (|x| + 4),
@@ -102,21 +95,18 @@ SHARDPLAN_INLINE void times_gauss(typename Lane<lanes>::Float& x) {
     std::memcpy(&leading, &bits, sizeof(leading));
     const Float rest = (a - leading) * (a + leading) * -0.5F;
     Float part = leading * leading * -0.5F;
-    Int n;
-    exp_parts<lanes>(part, rest, n);
-    const Float tail = part * (w * sum);
-    Float power;
-    power_of_two<lanes>(power, n < -126 ? Int{} - 126 : n);
-    const Float above = x * (1.0F - tail * power);
-    x = negative ? (x < -15.0F ? Float{} - 15.0F : x) * tail : above;
-    scale_by_power<lanes>(x, negative ? n : Int{});
+    Float first;
+    Float second;
+    exp_parts<lanes>(part, rest, first, second);
+    const Float tail = part * first * (w * sum);
+    const Float above = x * (1.0F - tail * second);
+    x = negative ? (x < -15.0F ? Float{} - 15.0F : x) * tail * second : above;
 }
 
 /// x = tanh(x): an odd polynomial for small x, (1 - e) / (1 + e) with e = exp(-2 |x|) elsewhere.
 template <int lanes>
 SHARDPLAN_INLINE void tanh_vector(typename Lane<lanes>::Float& x) {
     using Float = typename Lane<lanes>::Float;
-    using Int = typename Lane<lanes>::Int;
     const Float a = x < 0.0F ? -x : x;
     const Float square = x * x;
     Float sum = Float{} - 0.0059058627823630807F;
@@ -126,11 +116,10 @@ SHARDPLAN_INLINE void tanh_vector(typename Lane<lanes>::Float& x) {
     sum = sum * square - 0.33333299271944866F;
     const Float near = x * (square * sum) + x;
     Float e = a > 10.0F ? Float{} - 20.0F : a * -2.0F;
-    Int n;
-    exp_parts<lanes>(e, Float{}, n);
-    Float power;
-    power_of_two<lanes>(power, n);
-    e *= power;
+    Float first;
+    Float second;
+    exp_parts<lanes>(e, Float{}, first, second);
+    e *= first * second;
     Float far = (1.0F - e) / (1.0F + e);
     far = a > 10.0F ? Float{} + 1.0F : far;
     far = x < 0.0F ? -far : far;
