@@ -12,14 +12,15 @@
 namespace shardplan::bench {
 namespace {
 
-constexpr std::int64_t heads = 32;
 constexpr std::int64_t kv_heads = 8;
+constexpr std::int64_t usual_group = 4;
 
 struct Shape {
     std::int64_t queries = 0;
     std::int64_t keys = 0;
     std::int64_t dim = 0;
     DType dtype = DType::f32;
+    std::int64_t group = usual_group;  ///< query heads of a key/value head
 };
 
 const kernels::Kernels& onednn() {
@@ -29,6 +30,7 @@ const kernels::Kernels& onednn() {
 
 /// The last `queries` of `keys` tokens; of several pairs of caches, so that a decode finds none in a cache.
 void run(benchmark::State& state, Shape shape) {
+    const std::int64_t heads = kv_heads * shape.group;
     const Data q({1, shape.queries, heads, shape.dim}, shape.dtype);
     const Data y({1, shape.queries, heads, shape.dim}, shape.dtype);
     std::vector<std::unique_ptr<Data>> caches;
@@ -40,7 +42,7 @@ void run(benchmark::State& state, Shape shape) {
     const std::array q_start = {shape.keys - shape.queries};
     const std::array k_valid = {shape.keys};
     const kernels::AttentionParams params{
-        .scale = 0.1F, .q_start = q_start, .k_valid = k_valid, .queries_per_kv = heads / kv_heads};
+        .scale = 0.1F, .q_start = q_start, .k_valid = k_valid, .queries_per_kv = shape.group};
     std::size_t next = 0;
     for (auto _ : state) {
         onednn().attention(q.view(), caches[next]->view(), caches[next + 1]->view(), params, y.view());
@@ -68,6 +70,11 @@ void register_attention() {
                 const std::string name =
                     fmt::format("attention/{}/decode{}/d{}/{}", tensor::to_string(dtype), length, dim, our_variant);
                 benchmark::RegisterBenchmark(name.c_str(), run, Shape{1, length, dim, dtype})->UseRealTime();
+            }
+            for (const std::int64_t group : {1, 8}) {
+                const std::string name = fmt::format("attention/{}/decode16384/d{}/group{}/{}",
+                                                     tensor::to_string(dtype), dim, group, our_variant);
+                benchmark::RegisterBenchmark(name.c_str(), run, Shape{1, 16384, dim, dtype, group})->UseRealTime();
             }
         }
     }

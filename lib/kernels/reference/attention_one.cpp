@@ -103,6 +103,7 @@ public:
         sums.output.assign(static_cast<std::size_t>(heads * width_), 0.0F);
         std::vector<float> factors(static_cast<std::size_t>(heads));
         std::vector<float> scores(static_cast<std::size_t>(heads * key_block));
+        std::vector<Interval> seen(static_cast<std::size_t>(heads));
         const RunningSums running{sums.max.data(), sums.sum.data(), factors.data()};
         for (std::int64_t begin = range.keys.begin; begin < range.keys.end;) {
             const Interval keys{begin, end_of_block(begin, range.keys.end)};
@@ -110,7 +111,8 @@ public:
             for (std::int64_t h = 0; h < heads; ++h) {
                 adjust_scores(problem_.params, scores.data() + h * key_block, keys, h, range.shift);
             }
-            attention_functions().soften({scores.data(), key_block}, {heads, keys.size(), 0}, running);
+            std::fill(seen.begin(), seen.end(), Interval{0, keys.size()});
+            attention_functions().soften({scores.data(), key_block}, seen, running);
             for (std::int64_t h = 0; h < heads; ++h) {
                 scale_values(sums.output.data() + h * width_, width_, factors[static_cast<std::size_t>(h)]);
             }

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "kernels/reference/attention_tiles.h"
-
 namespace shardplan::kernels {
 namespace {
 
@@ -37,21 +34,6 @@ void adjust_scores(const AttentionParams& params, float* scores, Interval keys, 
             scores[j] += alibi(params, slope, keys.begin + j - shift);
         }
     }
-}
-
-float weigh(const AttentionProblem& problem, AttentionRow& row, float* scores, Interval keys, std::int64_t shift) {
-    const Interval seen = base::intersect(keys, row.visible);
-    if (seen.empty()) {
-        std::fill(scores, scores + keys.size(), 0.0F);
-        return 1.0F;
-    }
-    std::fill(scores, scores + (seen.begin - keys.begin), 0.0F);
-    std::fill(scores + (seen.end - keys.begin), scores + keys.size(), 0.0F);
-    scores += seen.begin - keys.begin;
-    adjust_scores(problem.params, scores, seen, row.head, shift);
-    float factor = 1.0F;
-    attention_functions().soften({scores, 0}, {1, seen.size(), 0}, {&row.max, &row.sum, &factor});
-    return factor;
 }
 
 float add_sink(const AttentionProblem& problem, AttentionRow& row) {

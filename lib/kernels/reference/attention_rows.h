@@ -36,11 +36,6 @@ inline std::int64_t end_of_block(std::int64_t begin, std::int64_t last) {
 void adjust_scores(const AttentionParams& params, float* scores, base::Interval keys, std::int64_t head,
                    std::int64_t shift);
 
-/// Turns the scaled dot products with `keys` into weights exp(score - max), 0 for those the row does not see, and adds
-/// them to the row's sum. Returns the factor for what it has summed before. `shift` = AttentionProblem::shift_of the
-/// run.
-float weigh(const AttentionProblem& problem, AttentionRow& row, float* scores, base::Interval keys, std::int64_t shift);
-
 /// Adds the score without a value. Returns the factor for what the row has summed.
 float add_sink(const AttentionProblem& problem, AttentionRow& row);
 

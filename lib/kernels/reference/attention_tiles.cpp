@@ -40,6 +40,14 @@ SHARDPLAN_INLINE void take_larger(typename Lane<lanes>::Float& x, const typename
     x = x < y ? y : x;
 }
 
+/// Which lanes are among the first `count`.
+template <int lanes, int... lane>
+SHARDPLAN_INLINE void first_lanes(typename Lane<lanes>::Int& which, std::int64_t count,
+                                  std::integer_sequence<int, lane...> /*numbers*/) {
+    using Int = typename Lane<lanes>::Int;
+    which = Int{lane...} < Int{} + static_cast<std::int32_t>(count);
+}
+
 template <int lanes>
 SHARDPLAN_INLINE float max_of(const float* values, std::int64_t count, float max) {
     using Float = typename Lane<lanes>::Float;
@@ -50,11 +58,15 @@ SHARDPLAN_INLINE float max_of(const float* values, std::int64_t count, float max
         get<lanes>(x, values + i);
         take_larger<lanes>(most, x);
     }
-    max = max_lanes<lanes>(most);
-    for (; i < count; ++i) {
-        max = max < values[i] ? values[i] : max;
+    if (i < count) {
+        typename Lane<lanes>::Int there;
+        first_lanes<lanes>(there, count - i, std::make_integer_sequence<int, lanes>{});
+        Float x;
+        get<lanes>(x, values + i);
+        x = there ? x : most;
+        take_larger<lanes>(most, x);
     }
-    return max;
+    return max_lanes<lanes>(most);
 }
 
 /// exp(x) for x <= 0, not below exp(-87): 2^n exp(r) with |r| <= ln(2) / 2, and the Taylor polynomial of degree 6
@@ -67,65 +79,65 @@ SHARDPLAN_INLINE void exp_weight(typename Lane<lanes>::Float& x) {
     const Float shifter = Float{} + 12583039.0F;  // 1.5 * 2^23 + 127
     const Float shifted = x * 1.44269504088896341F + shifter;
     const Float n = shifted - shifter;
-    const Float r = x - n * 0.69314718F;
+    Float r = x - n * 0.69314718F;
+    if constexpr (lanes == 4) {  // without fused multiply-adds: in two parts, of which the first product is exact
+        r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
+    }
     const Float r2 = r * r;
     const Float low = (r + 1.0F) + (r * (1.0F / 6) + 0.5F) * r2;
     const Float high = (r * (1.0F / 120) + 1.0F / 24) + r2 * (1.0F / 720);
     x = (low + high * (r2 * r2)) * reinterpret_cast<Float>(reinterpret_cast<Int>(shifted) << 23);
 }
 
-/// values = exp(values - shift); returns their sum. Behind the last value there is nothing to be read.
+/// values = exp(values - shift), and 0 for the rest of the last vector; returns their sum.
 template <int lanes>
 SHARDPLAN_INLINE float exp_values(float* values, std::int64_t count, float shift) {
     using Float = typename Lane<lanes>::Float;
-    Float total[2] = {};
+    Float total = {};
     std::int64_t i = 0;
-    for (; i + 2 * lanes <= count; i += 2 * lanes) {
 #pragma GCC unroll 2
-        for (int part = 0; part < 2; ++part) {
-            Float x;
-            get<lanes>(x, values + i + part * lanes);
-            x -= shift;
-            exp_weight<lanes>(x);
-            total[part] += x;
-            put<lanes>(values + i + part * lanes, x);
-        }
-    }
-    float sum = sum_lanes<lanes>(total[0] + total[1]);
-    for (; i < count; i += lanes) {
-        const std::int64_t left = std::min<std::int64_t>(lanes, count - i);
-        float room[lanes] = {};
-        std::memcpy(room, values + i, static_cast<std::size_t>(left) * sizeof(float));
+    for (; i + lanes <= count; i += lanes) {
         Float x;
-        get<lanes>(x, room);
+        get<lanes>(x, values + i);
         x -= shift;
-        x = x < 0.0F ? x : Float{};
         exp_weight<lanes>(x);
-        put<lanes>(room, x);
-        std::memcpy(values + i, room, static_cast<std::size_t>(left) * sizeof(float));
-        for (std::int64_t lane = 0; lane < left; ++lane) {
-            sum += room[lane];
-        }
+        total += x;
+        put<lanes>(values + i, x);
     }
-    return sum;
+    if (i < count) {
+        typename Lane<lanes>::Int there;
+        first_lanes<lanes>(there, count - i, std::make_integer_sequence<int, lanes>{});
+        Float x;
+        get<lanes>(x, values + i);
+        x = there ? x - shift : Float{};
+        exp_weight<lanes>(x);
+        x = there ? x : Float{};
+        total += x;
+        put<lanes>(values + i, x);
+    }
+    return sum_lanes<lanes>(total);
 }
 
 /// The maxima first, so that no row waits for its own.
 template <int lanes>
-SHARDPLAN_INLINE void soften_body(Matrix<float> scores, const TileShape& shape, const RunningSums& sums) {
-    for (std::int64_t r = 0; r < shape.rows; ++r) {
-        const float max = max_of<lanes>(scores.data + r * scores.stride, shape.cols, sums.max[r]);
-        sums.factor[r] = sums.max[r] - max;
+SHARDPLAN_INLINE void soften_body(Matrix<float> scores, std::span<const base::Interval> seen, const RunningSums& sums) {
+    const auto rows = static_cast<std::int64_t>(seen.size());
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const base::Interval& keys = seen[static_cast<std::size_t>(r)];
+        const float max =
+            max_of<lanes>(scores.data + r * scores.stride + keys.begin, keys.end - keys.begin, sums.max[r]);
+        sums.factor[r] = max == sums.max[r] ? 0.0F : sums.max[r] - max;  // both may be -inf
         sums.max[r] = max;
     }
-    for (std::int64_t r = 0; r < shape.rows; ++r) {
-        if (!(sums.factor[r] == 0.0F)) {
-            sums.factor[r] = std::exp(sums.factor[r]);  // 0 for the first keys: the maximum was -inf
-            sums.sum[r] *= sums.factor[r];
-        } else {
-            sums.factor[r] = 1.0F;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const base::Interval& keys = seen[static_cast<std::size_t>(r)];
+        const bool grown = sums.factor[r] != 0.0F;
+        sums.factor[r] = grown ? std::exp(sums.factor[r]) : 1.0F;  // 0 for the first keys: the maximum was -inf
+        sums.sum[r] *= sums.factor[r];
+        if (keys.begin < keys.end) {
+            sums.sum[r] +=
+                exp_values<lanes>(scores.data + r * scores.stride + keys.begin, keys.end - keys.begin, sums.max[r]);
         }
-        sums.sum[r] += exp_values<lanes>(scores.data + r * scores.stride, shape.cols, sums.max[r]);
     }
 }
 
@@ -233,9 +245,9 @@ SHARDPLAN_INLINE void pack_values_body(Matrix<const T> v, const TileShape& shape
     }
 }
 
-/// The sums of a panel with one tile; x[r, k] at r * row_step + k * step.
-template <int lanes, int row_step, int step>
-SHARDPLAN_INLINE void multiply_tile(const float* x, const float* w, std::int64_t depth,
+/// Adds the products of a panel with one tile.
+template <int lanes>
+SHARDPLAN_INLINE void multiply_tile(Matrix<const float> x, const float* w, std::int64_t depth,
                                     typename Lane<lanes>::Float (&sum)[panel_rows][2]) {
     using Float = typename Lane<lanes>::Float;
     for (std::int64_t k = 0; k < depth; ++k) {
@@ -245,7 +257,7 @@ SHARDPLAN_INLINE void multiply_tile(const float* x, const float* w, std::int64_t
         get<lanes>(b, w + k * 2 * lanes + lanes);
 #pragma GCC unroll 6
         for (int r = 0; r < panel_rows; ++r) {
-            const float factor = x[r * row_step + k * step];
+            const float factor = x.data[r * x.stride + k];
             sum[r][0] += factor * a;
             sum[r][1] += factor * b;
         }
@@ -253,14 +265,14 @@ SHARDPLAN_INLINE void multiply_tile(const float* x, const float* w, std::int64_t
 }
 
 template <int lanes>
-SHARDPLAN_INLINE void scores_body(const float* q, const float* keys, float* scores, const TileShape& shape) {
+SHARDPLAN_INLINE void scores_body(Matrix<const float> q, const float* keys, float* scores, const TileShape& shape) {
     for (std::int64_t j = 0; j < shape.cols; j += 2 * lanes) {
         typename Lane<lanes>::Float sum[panel_rows][2] = {};
-        multiply_tile<lanes, 1, panel_rows>(q, keys + j * shape.depth, shape.depth, sum);
+        multiply_tile<lanes>(q, keys + j * shape.depth, shape.depth, sum);
 #pragma GCC unroll 6
         for (int r = 0; r < panel_rows; ++r) {
-            put<lanes>(scores + r * panel_keys + j, sum[r][0]);
-            put<lanes>(scores + r * panel_keys + j + lanes, sum[r][1]);
+            put<lanes>(scores + r * score_stride + j, sum[r][0]);
+            put<lanes>(scores + r * score_stride + j + lanes, sum[r][1]);
         }
     }
 }
@@ -277,7 +289,7 @@ SHARDPLAN_INLINE void values_body(const float* weights, Matrix<const float> valu
             sum[r][0] *= factor[r];
             sum[r][1] *= factor[r];
         }
-        multiply_tile<lanes, panel_keys, 1>(weights, values.data + i / (2 * lanes) * values.stride, shape.depth, sum);
+        multiply_tile<lanes>({weights, score_stride}, values.data + i / (2 * lanes) * values.stride, shape.depth, sum);
 #pragma GCC unroll 6
         for (int r = 0; r < panel_rows; ++r) {
             put<lanes>(out.data + r * out.stride + i, sum[r][0]);
@@ -286,37 +298,38 @@ SHARDPLAN_INLINE void values_body(const float* weights, Matrix<const float> valu
     }
 }
 
-#define SHARDPLAN_ATTENTION_FUNCTIONS(suffix, lanes, attribute)                                                  \
-    attribute void soften_##suffix(Matrix<float> scores, const TileShape& shape, const RunningSums& sums) {      \
-        soften_body<lanes>(scores, shape, sums);                                                                 \
-    }                                                                                                            \
-    attribute void pack_keys_f32_##suffix(Matrix<const float> k, const TileShape& shape, float* to) {            \
-        pack_keys_body<lanes, float>(k, shape, to);                                                              \
-    }                                                                                                            \
-    attribute void pack_keys_bf16_##suffix(Matrix<const std::uint16_t> k, const TileShape& shape, float* to) {   \
-        pack_keys_body<lanes, std::uint16_t>(k, shape, to);                                                      \
-    }                                                                                                            \
-    attribute void pack_values_f32_##suffix(Matrix<const float> v, const TileShape& shape, float* to) {          \
-        pack_values_body<lanes, float>(v, shape, to);                                                            \
-    }                                                                                                            \
-    attribute void pack_values_bf16_##suffix(Matrix<const std::uint16_t> v, const TileShape& shape, float* to) { \
-        pack_values_body<lanes, std::uint16_t>(v, shape, to);                                                    \
-    }                                                                                                            \
-    attribute void scores_##suffix(const float* q, const float* keys, float* scores, const TileShape& shape) {   \
-        scores_body<lanes>(q, keys, scores, shape);                                                              \
-    }                                                                                                            \
-    attribute void values_##suffix(const float* weights, Matrix<const float> values, Matrix<float> out,          \
-                                   const TileShape& shape, const float* factor) {                                \
-        values_body<lanes>(weights, values, out, shape, factor);                                                 \
-    }                                                                                                            \
-    constexpr AttentionFunctions functions_##suffix{.name = #suffix,                                             \
-                                                    .width = 2 * lanes,                                          \
-                                                    .pack_keys_f32 = pack_keys_f32_##suffix,                     \
-                                                    .pack_keys_bf16 = pack_keys_bf16_##suffix,                   \
-                                                    .pack_values_f32 = pack_values_f32_##suffix,                 \
-                                                    .pack_values_bf16 = pack_values_bf16_##suffix,               \
-                                                    .scores = scores_##suffix,                                   \
-                                                    .values = values_##suffix,                                   \
+#define SHARDPLAN_ATTENTION_FUNCTIONS(suffix, lanes, attribute)                                                       \
+    attribute void soften_##suffix(Matrix<float> scores, std::span<const base::Interval> seen,                        \
+                                   const RunningSums& sums) {                                                         \
+        soften_body<lanes>(scores, seen, sums);                                                                       \
+    }                                                                                                                 \
+    attribute void pack_keys_f32_##suffix(Matrix<const float> k, const TileShape& shape, float* to) {                 \
+        pack_keys_body<lanes, float>(k, shape, to);                                                                   \
+    }                                                                                                                 \
+    attribute void pack_keys_bf16_##suffix(Matrix<const std::uint16_t> k, const TileShape& shape, float* to) {        \
+        pack_keys_body<lanes, std::uint16_t>(k, shape, to);                                                           \
+    }                                                                                                                 \
+    attribute void pack_values_f32_##suffix(Matrix<const float> v, const TileShape& shape, float* to) {               \
+        pack_values_body<lanes, float>(v, shape, to);                                                                 \
+    }                                                                                                                 \
+    attribute void pack_values_bf16_##suffix(Matrix<const std::uint16_t> v, const TileShape& shape, float* to) {      \
+        pack_values_body<lanes, std::uint16_t>(v, shape, to);                                                         \
+    }                                                                                                                 \
+    attribute void scores_##suffix(Matrix<const float> q, const float* keys, float* scores, const TileShape& shape) { \
+        scores_body<lanes>(q, keys, scores, shape);                                                                   \
+    }                                                                                                                 \
+    attribute void values_##suffix(const float* weights, Matrix<const float> values, Matrix<float> out,               \
+                                   const TileShape& shape, const float* factor) {                                     \
+        values_body<lanes>(weights, values, out, shape, factor);                                                      \
+    }                                                                                                                 \
+    constexpr AttentionFunctions functions_##suffix{.name = #suffix,                                                  \
+                                                    .width = 2 * lanes,                                               \
+                                                    .pack_keys_f32 = pack_keys_f32_##suffix,                          \
+                                                    .pack_keys_bf16 = pack_keys_bf16_##suffix,                        \
+                                                    .pack_values_f32 = pack_values_f32_##suffix,                      \
+                                                    .pack_values_bf16 = pack_values_bf16_##suffix,                    \
+                                                    .scores = scores_##suffix,                                        \
+                                                    .values = values_##suffix,                                        \
                                                     .soften = soften_##suffix};
 
 SHARDPLAN_ATTENTION_FUNCTIONS(baseline, 4, )
