@@ -133,10 +133,8 @@ void add_run(CLI::App& app, Arguments& arguments, Raw& raw) {
                     "runs (default 4)");
     run->add_option("--repeat", raw.repeat,
                     "Only measure: N passes after one to warm up, compared with nothing; decode: without the prompt");
-    run->add_option(
-        "--generate", raw.generate,
-        "Decode: generate N tokens greedily after a prompt of workload.sequence_length tokens (f32: those of "
-        "the unsharded model; bf16, int8 weights: differences are counted)");
+    run->add_option("--generate", raw.generate,
+                    "Decode: generate N tokens greedily after a prompt of workload.sequence_length tokens");
     run->add_option("--prompt-lengths", raw.prompt_lengths,
                     "Decode, insert: tokens of each sequence's prompt, e.g. 5,9; none longer than "
                     "workload.sequence_length; the cache needs room for the longest");

@@ -129,18 +129,19 @@ report::RunSummary summarise(const plan::Plan& plan, const exec::RunReport& run,
     if (run.verified) {
         summary.verify = verify_result(run.comparison);
         summary.verify->routing_ties = run.routing_ties;
+        if (run.rounding) {
+            summary.rounding = verify_result(run.rounding->comparison);
+            summary.rounding->routing_ties = run.rounding->routing_ties;
+        }
     }
     if (!run.generated.empty()) {
         summary.generated = report::Generated{run.generated, {}};
         if (run.verified) {
             summary.generated->mismatches = run.token_mismatches;
+            if (run.rounding) {
+                summary.generated->changed_by_rounding = run.rounding->token_mismatches;
+            }
         }
-    }
-    if (plan.job.int8_weights && run.verified) {
-        summary.notes.push_back(
-            "int8 weights are compared with the weights they were rounded from: within what rounding does, and "
-            "generated "
-            "tokens may differ from the unsharded model's");
     }
     add_counts(run, summary);
     summary.kernel_scratch_bytes = run.scratch_bytes;

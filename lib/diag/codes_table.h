@@ -201,8 +201,8 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
     // ---- the backend ----
     {"SP5001", Severity::error, "provider refused",
      "The backend provider cannot run this model on this mesh. The inference provider needs RMSNorm, no biases, even "
-     "cuts and a token count that divides over the tensor-parallel devices, as its residual stream is cut by tokens. int8 weights "
-     "(backend.weight_dtype) are of the inference provider only.",
+     "cuts and a token count that divides over the tensor-parallel devices, as its residual stream is cut by tokens. "
+     "int8 weights (backend.weight_dtype) are of the inference provider only.",
      "Use the provider that the message suggests, or \"auto\".",
      "Megatron-Core inference layers and TransformerConfig (inference_optimized)"},
     {"SP5002", Severity::note, "provider chosen",
@@ -224,6 +224,11 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "An option of experts is set where it changes nothing: the model has no experts, or the older grouped product is "
      "asked for while grouped products are switched off.",
      "Remove the option, or correct the one that switches it off.", "Megatron-Core get_gpt_layer_spec (moe options)"},
+    {"SP5006", Severity::warning, "weights not in int8",
+     "The job asks for int8 weights, and the model's experts, the most of its weights, are not kept in int8: the "
+     "grouped product multiplies weights of the workload's dtype only.",
+     "Nothing is wrong with the plan: its memory counts each weight as it is kept. Remove weight_dtype where the other "
+     "linears are not worth their rounding.", ""},
 
     // ---- the plan ----
     {"SP6001", Severity::error, "no placement",

@@ -27,13 +27,14 @@ tensor::Shape index_of(std::int64_t element, const tensor::Shape& shape) {
 
 }  // namespace
 
-Tolerance tolerance_of(tensor::DType dtype, std::int64_t layers, bool int8_weights) {
-    if (int8_weights) {
-        constexpr double most = 1.0 / 254.0;  // by which a weight is off, of its channel's largest
-        const Tolerance stored = tolerance_of(dtype, layers);
-        const double rms = 4.2 * most * std::sqrt(static_cast<double>(layers + 1));
-        return {stored.absolute + 6.0 * rms, stored.relative + most, stored.rms + rms};
-    }
+Tolerance int8_tolerance_of(tensor::DType dtype, std::int64_t layers) {
+    constexpr double most = 1.0 / 254.0;  // by which a weight is off, of its channel's largest
+    const Tolerance stored = tolerance_of(dtype, layers);
+    const double rms = 4.2 * most * std::sqrt(static_cast<double>(layers + 1));
+    return {stored.absolute + 6.0 * rms, stored.relative + most, stored.rms + rms};
+}
+
+Tolerance tolerance_of(tensor::DType dtype, std::int64_t layers) {
     if (dtype == tensor::DType::f32) {
         return {2e-5, 2e-5, 1e-5};
     }

@@ -23,6 +23,8 @@ struct Tolerance {
 /// relative rms grows as the square root of the depth; measured 4.8e-3 to 5.3e-3 per sqrt(layer) on llama-like models
 /// of 2 to 8 layers. rms = 2 ulp * sqrt(layers + 1) with ulp = 2^-8; single elements within six times that, as the tail
 /// of a normal distribution over up to 1e9 logits.
+Tolerance tolerance_of(tensor::DType dtype, std::int64_t layers);
+
 /// int8 weights, compared with the weights they were rounded from, add to that: each weight is off by at most
 /// u = 1/254 of its channel's largest, evenly distributed, so by u / sqrt(3) of it in the mean square, and that is at
 /// most 4.2 times the channel's rms (normal weights, 2^15 inputs). The signs are random, so that a product is off by
@@ -31,7 +33,7 @@ struct Tolerance {
 /// by no larger part than each, and what later layers make of an error grows as the square root of the depth. rms =
 /// 4.2 u * sqrt(layers + 1), single elements within six times that. Channels with outliers beyond 4.2 rms lose more:
 /// what is then reported is the loss of quantising them, no wrong shard.
-Tolerance tolerance_of(tensor::DType dtype, std::int64_t layers, bool int8_weights = false);
+Tolerance int8_tolerance_of(tensor::DType dtype, std::int64_t layers);
 
 struct Comparison {
     bool passed = false;

@@ -29,11 +29,11 @@ std::vector<std::int64_t> prompt_lengths(const plan::Plan& plan, const RunOption
 }
 
 bool is_exact(const plan::Plan& plan) {
-    return plan.graph.workload.dtype == tensor::DType::f32 && !plan.job.int8_weights;
+    return plan.graph.workload.dtype == tensor::DType::f32;
 }
 
 bool rounds_routing(const plan::Plan& plan, const RunOptions& options) {
-    return options.verify && plan.graph.model.moe.experts > 0 && !is_exact(plan);
+    return options.verify && plan.graph.model.moe.experts > 0 && (!is_exact(plan) || plan.job.int8_weights);
 }
 
 DecodeFeed feed_of(const plan::Plan& plan, const RunOptions& options) {

@@ -57,10 +57,10 @@ private:
     std::span<const std::int64_t> first_positions_;  ///< of its sequences
 };
 
-/// f32 without int8 weights: only the order of sums differs from the unsharded model.
+/// f32: only the order of sums differs from the unsharded model of the same (with int8, rounded) weights.
 bool is_exact(const plan::Plan& plan);
 
-/// Whether rounding can make experts of the sharded and the unsharded run differ.
+/// Whether rounding can make experts of the sharded run and of an unsharded one that it is compared with differ.
 bool rounds_routing(const plan::Plan& plan, const RunOptions& options);
 
 /// The prompts of options, or of the workload, one length per sequence.

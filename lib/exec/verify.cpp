@@ -12,6 +12,7 @@
 
 #include "exec/checkpoint_weights.h"
 #include "exec/greedy.h"
+#include "exec/rounded_weights.h"
 #include "exec/routed_traffic.h"
 #include "exec/routing_ties.h"
 #include "exec/safetensors_writer.h"
@@ -93,9 +94,10 @@ struct Routing {
     RoutingTies ties;
 };
 
-/// Logits of the unsharded model at the positions that were measured.
+/// Logits of the unsharded model at the positions that were measured. guided: it takes over choices of experts that
+/// the tolerance allows to fall otherwise.
 FloatTensor reference_logits(const plan::Plan& plan, const plan::Plan& reference, const TokenBatch& tokens,
-                             const WeightSource& weights, const RunOptions& options, Routing& routing) {
+                             const WeightSource& weights, const RunOptions& options, bool guided, Routing& routing) {
     const auto world = comm::make_self_world();
     const auto groups = world->groups(reference.mesh.refined());
     const auto kernels = kernels::make_kernels(kernels::KernelSet::reference);
@@ -104,7 +106,7 @@ FloatTensor reference_logits(const plan::Plan& plan, const plan::Plan& reference
     executor.watch_routing([&](int layer, const tensor::ConstView& weights, std::span<const base::Interval>) {
         routing.log.add(layer, weights);
     });
-    if (rounds_routing(plan, options)) {
+    if (guided) {
         executor.guide_routing(
             [&](int layer, const tensor::View& scores, const tensor::View& weights,
                 const std::function<void()>& route) { routing.ties.settle(layer, scores, weights, route); });
@@ -147,23 +149,39 @@ void compare_routed(const plan::Plan& plan, const RunOptions& options, const Rou
     }
 }
 
-/// Rank 0: computes the unsharded model and compares.
+/// With int8 weights: what rounding them does, against the unsharded model of the weights as they were.
+void compare_unrounded(const plan::Plan& plan, const plan::Plan& reference, const TokenBatch& tokens,
+                       const WeightSource& weights, const RunOptions& options, const FloatTensor& logits,
+                       const ChosenExperts& chosen, RunReport& report) {
+    const Tolerance tolerance = int8_tolerance_of(plan.graph.workload.dtype, plan.graph.model.layer_count());
+    Routing routing{{}, RoutingTies(chosen, tolerance.absolute)};
+    const FloatTensor expected =
+        reference_logits(plan, reference, tokens, weights, options, rounds_routing(plan, options), routing);
+    report.rounding = RoundingReport{compare(logits, expected, tolerance), routing.ties.count(),
+                                     count_mismatches(report.generated, expected)};
+}
+
+/// Rank 0: computes the unsharded model, of the weights as the ranks have them, and compares.
 void verify(const plan::Plan& plan, const plan::Plan& reference, const TokenBatch& tokens, const WeightSource& weights,
-            const RunOptions& options, const FloatTensor& logits, ChosenExperts chosen, RunReport& report) {
+            const RunOptions& options, const FloatTensor& logits, const ChosenExperts& chosen, RunReport& report) {
     if (options.progress) {
         options.progress("the unsharded model");
     }
     const auto start = Clock::now();
-    const Tolerance tolerance =
-        tolerance_of(plan.graph.workload.dtype, plan.graph.model.layer_count(), plan.job.int8_weights);
-    Routing routing{{}, RoutingTies(std::move(chosen), tolerance.absolute)};
-    const FloatTensor expected = reference_logits(plan, reference, tokens, weights, options, routing);
-    report.reference_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const Tolerance tolerance = tolerance_of(plan.graph.workload.dtype, plan.graph.model.layer_count());
+    Routing routing{{}, RoutingTies(chosen, tolerance.absolute)};
+    const RoundedWeights rounded(weights, plan);
+    const bool guided = rounds_routing(plan, options) && !is_exact(plan);
+    const FloatTensor expected = reference_logits(plan, reference, tokens, rounded, options, guided, routing);
     report.comparison = compare(logits, expected, tolerance);
     report.routing_ties = routing.ties.count();
     compare_routed(plan, options, routing.log, report);
     report.token_mismatches = count_mismatches(report.generated, expected);
     report.comparison.passed = report.comparison.passed && (!is_exact(plan) || report.token_mismatches == 0);
+    if (plan.job.int8_weights) {
+        compare_unrounded(plan, reference, tokens, weights, options, logits, chosen, report);
+    }
+    report.reference_seconds = std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 void set_threads(comm::World& world, const RunOptions& options, RunReport& report) {
@@ -243,7 +261,7 @@ RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, co
     const std::unique_ptr<WeightSource> weights = make_weights(options, plan.graph.model);
     ShardedRun sharded(plan, world, options);
     const FloatTensor logits = sharded.run(tokens, *weights, report);
-    ChosenExperts chosen = sharded.chosen_experts();
+    const ChosenExperts chosen = sharded.chosen_experts();
     bool good = counts_agree(report);
     if (world.rank() == 0) {
         if (!options.save_weights.empty()) {
@@ -253,8 +271,9 @@ RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, co
             write_logits(options.logits_file, logits);
         }
         if (options.verify) {
-            verify(plan, reference, tokens, *weights, options, logits, std::move(chosen), report);
-            good = counts_agree(report) && report.comparison.passed;
+            verify(plan, reference, tokens, *weights, options, logits, chosen, report);
+            good = counts_agree(report) && report.comparison.passed &&
+                   (!report.rounding || report.rounding->comparison.passed);
         }
     }
     report.verified = options.verify;

@@ -46,6 +46,13 @@ struct RunOptions {
     std::function<void(std::string_view)> progress = {};
 };
 
+/// With int8 weights: the run beside the unsharded model of the weights before they were rounded.
+struct RoundingReport {
+    Comparison comparison;              ///< within int8_tolerance_of, or the run has not passed
+    std::int64_t routing_ties = 0;      ///< as RunReport's
+    std::int64_t token_mismatches = 0;  ///< counted, not required
+};
+
 /// What a run found. Numbers are over all ranks and known to all of them, unless they say otherwise.
 struct RunReport {
     bool passed = false;                     ///< everything below is as it should be; the same on all ranks
@@ -56,7 +63,8 @@ struct RunReport {
     std::int64_t executed_steps = 0;
     std::int64_t measured_steps = 0;  ///< the last ones
     bool verified = false;
-    Comparison comparison;                             ///< on rank 0
+    Comparison comparison;  ///< with the unsharded model of the weights as the ranks have them; on rank 0
+    std::optional<RoundingReport> rounding;            ///< only with int8 weights; on rank 0
     std::vector<std::vector<std::int32_t>> generated;  ///< per sequence, on rank 0
     /// Choices of experts that the unsharded model took over from the sharded run, as rounding decided them (bf16); on
     /// rank 0. See routing_ties.h.
@@ -95,11 +103,13 @@ std::int64_t tokens_given(const plan::Plan& plan, const RunOptions& options);
 /// Prefill: the plan is run on the tokens and all logits are compared. Decode and insert: the prompt
 /// (sequence_length tokens) is fed through the same plan, then the measured steps; every measured step's logits are
 /// compared with the unsharded model's at these positions. Generating, its most likely tokens there must be the
-/// generated ones (f32; in bf16 or with int8 weights near ties may fall otherwise, which is counted): with equal tokens
-/// before, they are what the unsharded model generates itself. `reference`: the same model as prefill of
-/// tokens_needed() tokens without cache on a mesh of one device; only used on rank 0 when options.verify. Collective.
-/// Throws where ranks hold different plans or the world has another size than the mesh; exceptions on a single rank
-/// pass through, the caller must end the others.
+/// generated ones (f32; in bf16 near ties may fall otherwise, which is counted): with equal tokens before, they are
+/// what the unsharded model generates itself. int8 weights: the unsharded model has the integers times scales of all
+/// ranks (rounded_weights.h), so that the tolerance is that of the dtype; in bf16 its weights are those products
+/// rounded to bf16. What the rounding to int8 does is a second comparison, RunReport::rounding. `reference`: the same
+/// model as prefill of tokens_needed() tokens without cache on a mesh of one device; only used on rank 0 when
+/// options.verify. Collective. Throws where ranks hold different plans or the world has another size than the mesh;
+/// exceptions on a single rank pass through, the caller must end the others.
 RunReport run_and_verify(const plan::Plan& plan, const plan::Plan& reference, comm::World& world,
                          const RunOptions& options);
 

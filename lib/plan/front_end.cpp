@@ -49,6 +49,7 @@ bool FrontEnd::run() {
     placer_.check_names();
     if (plan_.job.int8_weights) {
         choose_weight_formats(plan_);
+        check_kept_experts(plan_, diagnostics_);
     }
     deal_out_layers(plan_, diagnostics_);
     count_stage_copies(plan_);

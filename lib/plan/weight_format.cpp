@@ -164,6 +164,32 @@ void settle_weight_formats(Plan& plan) {
     count_stored_memory(plan);
 }
 
+void check_kept_experts(const Plan& plan, diag::Diagnostics& diagnostics) {
+    std::set<std::string> names;
+    double kept = 0.0;
+    double all = 0.0;
+    for (const StoredTensor& stored : plan.stored) {
+        if (stored.kind != StoredKind::parameter) {
+            continue;
+        }
+        const double count =
+            static_cast<double>(tensor::element_count(stored.shape)) * static_cast<double>(stored.layers.size());
+        all += count;
+        const model::ParameterKind kind = plan.graph.parameters[static_cast<std::size_t>(stored.parameter)].kind;
+        if (kind == model::ParameterKind::expert_column || kind == model::ParameterKind::expert_row) {
+            names.insert(stored.name);
+            kept += count;
+        }
+    }
+    if (!names.empty()) {
+        diagnostics.report(
+            "SP5006",
+            fmt::format("weight_dtype int8 leaves the weights of experts, {:.0f} % of all, in {}: {}",
+                        100.0 * kept / all, tensor::to_string(plan.graph.workload.dtype), fmt::join(names, ", ")),
+            "/backend/weight_dtype", "leave weight_dtype out where the other linears are not worth their rounding");
+    }
+}
+
 std::string weight_format_note(const Plan& plan) {
     const std::vector<bool> eligible = may_be_int8(plan.graph);
     std::int64_t kept = 0;

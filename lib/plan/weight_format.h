@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "diag/diagnostic.h"
 #include "plan/plan.h"
 
 namespace shardplan::plan {
@@ -25,6 +26,9 @@ void choose_weight_formats(Plan& plan);
 
 /// After lowering: only those whose group is prepared and int8 as a whole; values and memory follow.
 void settle_weight_formats(Plan& plan);
+
+/// SP5006 where the model has experts: their weights are the most of such a model and stay.
+void check_kept_experts(const Plan& plan, diag::Diagnostics& diagnostics);
 
 /// For people: what int8 means here, and the weights that stay because of how they are used. @pre settled
 std::string weight_format_note(const Plan& plan);

@@ -16,13 +16,13 @@ void write_prediction(JsonWriter& json, std::string_view key, std::string_view c
         JsonLayout::one_line);
 }
 
-void write_verify(JsonWriter& json, const RunSummary& run) {
-    if (!run.verify) {
-        json.field("verify", nullptr);
+void write_comparison(JsonWriter& json, std::string_view key, const std::optional<VerifyResult>& found) {
+    if (!found) {
+        json.field(key, nullptr);
         return;
     }
-    const VerifyResult& verify = *run.verify;
-    json.object("verify", [&] {
+    const VerifyResult& verify = *found;
+    json.object(key, [&] {
         json.field("passed", verify.passed);
         json.field("tolerance", verify.tolerance);
         json.field("elements", verify.elements);
@@ -44,6 +44,9 @@ void write_generated(JsonWriter& json, const RunSummary& run) {
         json.array("ids", run.generated->ids, [&](const auto& sequence) { json.items(sequence); });
         if (run.generated->mismatches) {
             json.field("mismatches", *run.generated->mismatches);
+        }
+        if (run.generated->changed_by_rounding) {
+            json.field("changed_by_rounding", *run.generated->changed_by_rounding);
         }
     });
 }
@@ -122,7 +125,10 @@ void write_run_json(std::ostream& out, const RunSummary& run) {
         });
         json.field("passed", run.passed());
         json.field("predictions_hold", run.predictions_hold());
-        write_verify(json, run);
+        write_comparison(json, "verify", run.verify);
+        if (run.rounding) {
+            write_comparison(json, "rounding", run.rounding);
+        }
         write_generated(json, run);
         write_counts(json, run);
         write_times(json, run);

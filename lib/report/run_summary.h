@@ -61,6 +61,7 @@ struct VerifyResult {
 struct Generated {
     std::vector<std::vector<std::int32_t>> ids;  ///< per sequence
     std::optional<std::int64_t> mismatches;      ///< ids the unsharded model would not have chosen, if it was asked
+    std::optional<std::int64_t> changed_by_rounding = std::nullopt;  ///< ids that of the weights before int8 would not
     std::int64_t count() const {
         std::int64_t total = 0;
         for (const auto& sequence : ids) {
@@ -85,10 +86,11 @@ struct RunSummary {
     std::string kernels;  ///< "onednn", "reference"
     std::string plan_hash;
     std::int64_t ranks = 1;
-    std::int64_t threads = 1;          ///< of the rank with the most
-    std::vector<RankBinding> binding;  ///< of each rank
-    bool oversubscribed = false;       ///< more threads than cores on some host
-    std::optional<VerifyResult> verify;
+    std::int64_t threads = 1;              ///< of the rank with the most
+    std::vector<RankBinding> binding;      ///< of each rank
+    bool oversubscribed = false;           ///< more threads than cores on some host
+    std::optional<VerifyResult> verify;    ///< with int8 weights against the unsharded model of the rounded weights
+    std::optional<VerifyResult> rounding;  ///< only with int8 weights: against that of the weights before
     std::optional<Generated> generated;
     std::vector<CollectiveCount> collectives;
     std::vector<MemoryCount> memory;

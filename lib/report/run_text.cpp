@@ -59,13 +59,7 @@ void write_head(std::ostream& out, const RunSummary& run, const Style& style) {
     fact("provider", fmt::format("{}, {} kernels", run.provider, run.kernels));
 }
 
-void write_verify(std::ostream& out, const RunSummary& run, const Style& style) {
-    write_section(out, style, "Result against the unsharded model");
-    if (!run.verify) {
-        out << "  not checked\n";
-        return;
-    }
-    const VerifyResult& verify = *run.verify;
+void write_comparison(std::ostream& out, const VerifyResult& verify, const Style& style) {
     out << "  " << paint(style, verify.passed ? Paint::good : Paint::error, verify.passed ? "passed" : "FAILED")
         << fmt::format(": {}\n", printable(verify.tolerance));
     out << fmt::format("  {} elements: max_abs {}, max_rel {}, rms_rel {}\n", count_text(verify.elements),
@@ -80,6 +74,21 @@ void write_verify(std::ostream& out, const RunSummary& run, const Style& style) 
     }
 }
 
+void write_verify(std::ostream& out, const RunSummary& run, const Style& style) {
+    write_section(out, style,
+                  run.rounding ? "Result against the unsharded model of the same int8 weights"
+                               : "Result against the unsharded model");
+    if (!run.verify) {
+        out << "  not checked\n";
+        return;
+    }
+    write_comparison(out, *run.verify, style);
+    if (run.rounding) {
+        write_section(out, style, "Result against the unsharded model of the weights before rounding to int8");
+        write_comparison(out, *run.rounding, style);
+    }
+}
+
 void write_generated(std::ostream& out, const RunSummary& run, const Style& style) {
     if (!run.generated) {
         return;
@@ -91,6 +100,10 @@ void write_generated(std::ostream& out, const RunSummary& run, const Style& styl
     if (run.generated->mismatches) {
         out << fmt::format("  {} of {} as the unsharded model generates them\n",
                            run.generated->count() - *run.generated->mismatches, run.generated->count());
+    }
+    if (run.generated->changed_by_rounding) {
+        out << fmt::format("  {} of {} as that of the weights before rounding would\n",
+                           run.generated->count() - *run.generated->changed_by_rounding, run.generated->count());
     }
 }
 
@@ -191,7 +204,7 @@ bool RunSummary::predictions_hold() const {
 }
 
 bool RunSummary::passed() const {
-    return predictions_hold() && (!verify || verify->passed);
+    return predictions_hold() && (!verify || verify->passed) && (!rounding || rounding->passed);
 }
 
 void write_run_text(std::ostream& out, const RunSummary& run, const Style& style) {

@@ -8,6 +8,7 @@
 #include "exec/compare.h"
 #include "exec/logits.h"
 #include "exec/models.h"
+#include "exec/rounded_weights.h"
 #include "exec/seeded_weights.h"
 #include "exec/verify.h"
 #include "kernels/reference/reference_kernels.h"
@@ -81,23 +82,27 @@ TEST_CASE("int8 weights: every seed, mode, dtype and set of kernels is within th
                     const exec::RunReport report = run(int8_job("llama", mode, dtype), seed, kernels);
                     CAPTURE(seed);
                     CAPTURE(report.comparison.relative_rms);
-                    CAPTURE(report.comparison.max_absolute);
+                    REQUIRE(report.rounding);
+                    const exec::Comparison& rounding = report.rounding->comparison;
+                    CAPTURE(rounding.relative_rms);
+                    CAPTURE(rounding.max_absolute);
                     CHECK(report.passed);
+                    CHECK(report.comparison.tolerance.rms == exec::tolerance_of(dtype, 2).rms);
                     for (const exec::MemoryCount& row : report.memory) {
                         CHECK(row.equal());
                     }
                     if (dtype == tensor::DType::f32) {
-                        most = std::max(most, report.comparison.relative_rms);
-                        least = std::min(least, report.comparison.relative_rms);
+                        most = std::max(most, rounding.relative_rms);
+                        least = std::min(least, rounding.relative_rms);
                     }
                 }
             }
         }
     }
     MESSAGE("relative rms " << least << " to " << most << ", tolerated "
-                            << exec::tolerance_of(tensor::DType::f32, 2, true).rms);
+                            << exec::int8_tolerance_of(tensor::DType::f32, 2).rms);
     CHECK(least > 1e-4);  // it is quantised
-    CHECK(most > 0.1 * exec::tolerance_of(tensor::DType::f32, 2, true).rms);
+    CHECK(most > 0.1 * exec::int8_tolerance_of(tensor::DType::f32, 2).rms);
 }
 
 TEST_CASE("int8 weights: latent attention, experts, tied heads and windows") {
@@ -107,8 +112,11 @@ TEST_CASE("int8 weights: latent attention, experts, tied heads and windows") {
                 run(int8_job(family, mode, tensor::DType::f32), 4, kernels::KernelSet::reference);
             CAPTURE(family);
             CAPTURE(report.comparison.relative_rms);
-            CAPTURE(report.comparison.max_absolute);
+            REQUIRE(report.rounding);
+            CAPTURE(report.rounding->comparison.relative_rms);
+            CAPTURE(report.rounding->comparison.max_absolute);
             CHECK(report.passed);
+            CHECK(report.routing_ties == 0);  // the same weights, in f32
         }
     }
 }
@@ -118,8 +126,8 @@ TEST_CASE("int8 weights: the scales of any one product a quarter too large do no
     const plan::Plan plan = test::plan_of(job);
     const exec::FloatTensor expected =
         logits_of(test::reference_of(job, 9), *kernels::make_kernels(kernels::KernelSet::reference));
-    const exec::Tolerance tolerance = exec::tolerance_of(tensor::DType::f32, 2, true);
-    constexpr int products = 2 * 4 + 1;  // norm and qkv, o, norm and gate and up, down; the head
+    const exec::Tolerance tolerance = exec::int8_tolerance_of(tensor::DType::f32, 2);
+    constexpr int products = 2 * 7 + 1;  // q, k, v, o, gate, up, down; the head
     for (int wrong = 0; wrong < products; ++wrong) {
         CAPTURE(wrong);
         const exec::Comparison found = exec::compare(logits_of(plan, WrongScale(wrong)), expected, tolerance);
@@ -142,4 +150,92 @@ TEST_CASE("int8 weights: generated tokens are counted, not required") {
     CHECK(report.passed);
     CHECK(report.generated.size() == 2);
     CHECK(report.token_mismatches <= 12);
+    REQUIRE(report.rounding);
+    CHECK(report.rounding->token_mismatches <= 12);
+}
+
+TEST_CASE("int8 weights: generated tokens in f32 are those of the unsharded model of the same weights") {
+    plan::Job job = int8_job("llama", model::Mode::decode, tensor::DType::f32);
+    job.workload.cache_length = 20;
+    exec::RunOptions options;
+    options.generate = true;
+    options.steps = 6;
+    const plan::Plan plan = test::plan_of(job);
+    const exec::RunReport report = exec::run_and_verify(
+        plan, test::reference_of(job, exec::tokens_needed(plan, options)), *comm::make_self_world(), options);
+    CHECK(report.passed);
+    CHECK(report.token_mismatches == 0);
+}
+
+namespace {
+
+using Ranges = std::vector<base::Interval>;
+
+std::vector<float> read(const exec::WeightSource& source, const model::Parameter& parameter, int layer,
+                        const Ranges& ranges) {
+    tensor::Shape shape;
+    for (const base::Interval& range : ranges) {
+        shape.push_back(range.size());
+    }
+    std::vector<float> values(static_cast<std::size_t>(tensor::element_count(shape)));
+    source.fill(parameter, layer, ranges, {reinterpret_cast<std::byte*>(values.data()), tensor::DType::f32, shape});
+    return values;
+}
+
+/// The values of w [n, k] that products use once it is int8: those with the rows of the identity.
+std::vector<float> used_values(const std::vector<float>& w, std::int64_t n, std::int64_t k) {
+    const kernels::ReferenceKernels kernels;
+    const auto weight = kernels.prepare({reinterpret_cast<const std::byte*>(w.data()), tensor::DType::f32, {n, k}},
+                                        kernels::WeightOrder::out_in, kernels::WeightFormat::int8);
+    std::vector<float> identity(static_cast<std::size_t>(k * k));
+    for (std::int64_t i = 0; i < k; ++i) {
+        identity[static_cast<std::size_t>(i * k + i)] = 1.0F;
+    }
+    std::vector<float> columns(static_cast<std::size_t>(k * n));
+    kernels.matmul({reinterpret_cast<const std::byte*>(identity.data()), tensor::DType::f32, {k, k}}, *weight,
+                   {reinterpret_cast<std::byte*>(columns.data()), tensor::DType::f32, {k, n}});
+    std::vector<float> result(columns.size());
+    for (std::int64_t i = 0; i < n * k; ++i) {
+        result[static_cast<std::size_t>(i)] = columns[static_cast<std::size_t>(i % k * n + i / k)];
+    }
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("int8 weights: put together again they are each rank's own rounding, any block of them") {
+    plan::Job job = int8_job("llama", model::Mode::prefill, tensor::DType::f32);
+    job.mesh = mesh::Mesh({{"tp", 2}});
+    job.workload.sequence_length = 8;
+    const plan::Plan plan = test::plan_of(job);
+    const exec::SeededWeights weights(3, plan.graph.model);
+    const exec::RoundedWeights rounded(weights, plan);
+    int cut = 0;
+    for (const plan::StoredTensor& stored : plan.stored) {
+        if (stored.kind != plan::StoredKind::parameter) {
+            continue;
+        }
+        const model::Parameter& parameter = plan.graph.parameters[static_cast<std::size_t>(stored.parameter)];
+        const int layer = stored.layers.front();
+        CAPTURE(stored.name);
+        const std::vector<float> whole = read(rounded, parameter, layer, exec::whole_ranges(stored.shape));
+        if (stored.dtype != tensor::DType::i8) {
+            CHECK(whole == read(weights, parameter, layer, exec::whole_ranges(stored.shape)));
+            continue;
+        }
+        cut += stored.local_shape[1] < stored.shape[1] ? 1 : 0;
+        for (std::int64_t rank = 0; rank < 2; ++rank) {
+            const Ranges ranges = partition::local_ranges(stored.layout, stored.shape, plan.mesh.refined(), rank);
+            const std::int64_t k = ranges[1].size();
+            const std::vector<float> used = used_values(read(weights, parameter, layer, ranges), ranges[0].size(), k);
+            CHECK(read(rounded, parameter, layer, ranges) == used);
+            bool equal = true;
+            for (std::int64_t i = 0; i < std::ssize(used); ++i) {
+                const std::int64_t place = (ranges[0].begin + i / k) * stored.shape[1] + ranges[1].begin + i % k;
+                equal = equal && whole[static_cast<std::size_t>(place)] == used[static_cast<std::size_t>(i)];
+            }
+            CHECK(equal);
+        }
+    }
+    CHECK(cut > 0);
 }

@@ -54,6 +54,36 @@ TEST_CASE("int8: a product is off by at most half a scale for each input; one ro
     }
 }
 
+TEST_CASE("int8: several weights in one pass give the bits of each alone") {
+    for (const KernelSet set : {KernelSet::reference, KernelSet::onednn}) {
+        const auto kernels = make_kernels(set);
+        for (const int m : {0, 1, 8, 9, 130}) {
+            CAPTURE(m);
+            const Tensor x = test::random_tensor(1, {m, 300}, DType::bf16);
+            const int widths[] = {96, 0, 17, 64};
+            std::vector<std::unique_ptr<Weight>> weights;
+            std::vector<Tensor> alone;
+            std::vector<Tensor> together;
+            for (const int n : widths) {
+                const Tensor w = test::random_tensor(static_cast<std::uint64_t>(n) + 2, {n, 300}, DType::bf16);
+                weights.push_back(kernels->prepare(w, WeightOrder::out_in, WeightFormat::int8));
+                kernels->matmul(x, *weights.back(), alone.emplace_back(tensor::Shape{m, n}));
+                together.emplace_back(tensor::Shape{m, n});
+            }
+            std::vector<const Weight*> ws;
+            std::vector<View> ys;
+            for (std::size_t i = 0; i < weights.size(); ++i) {
+                ws.push_back(weights[i].get());
+                ys.push_back(together[i]);
+            }
+            kernels->matmul_parts(x, ws, ys);
+            for (std::size_t i = 0; i < weights.size(); ++i) {
+                CHECK(together[i] == alone[i]);
+            }
+        }
+    }
+}
+
 TEST_CASE("int8: [in, out] weights give the same bits, and a weight of zeros gives zeros") {
     for (const KernelSet set : {KernelSet::reference, KernelSet::onednn}) {
         const auto kernels = make_kernels(set);

@@ -16,7 +16,8 @@ namespace shardplan::test {
 
 class RandomJobs {
 public:
-    RandomJobs(std::uint64_t seed, std::int64_t devices) : random_(seed * 1000003 + 17), devices_(devices) {}
+    RandomJobs(std::uint64_t seed, std::int64_t devices)
+        : random_(seed * 1000003 + 17), int8_(seed * 1000003 + 18), devices_(devices) {}
 
     /// The next job.
     std::string next() {
@@ -87,8 +88,10 @@ private:
         const std::string provider = pick({"auto", "auto", "local", "fused", "inference"});
         const std::string grouped =
             pick({"", R"(, "moe_use_grouped_gemm": true)", R"(, "moe_use_grouped_gemm": false)"});
-        return fmt::format(R"({{"provider": "{}", "moe_token_dispatcher_type": "{}"{}}})", provider,
-                           pick({"auto", "allgather", "alltoall", "alltoall"}), grouped);
+        const bool int8 = provider == "inference" && int8_.one_in(2);
+        return fmt::format(R"({{"provider": "{}", "moe_token_dispatcher_type": "{}"{}{}}})", provider,
+                           pick({"auto", "allgather", "alltoall", "alltoall"}), grouped,
+                           int8 ? R"(, "weight_dtype": "int8")" : "");
     }
 
     /// Mixtures of experts, of every way to store, weigh and bias them. SparseMixer in f32 only: rounding may also
@@ -240,6 +243,7 @@ private:
     }
 
     Draw random_;
+    Draw int8_;  ///< draws of its own: half of the jobs with the provider inference
     std::int64_t devices_;
     Names axes_;
     std::string mesh_;

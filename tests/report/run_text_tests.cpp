@@ -112,6 +112,24 @@ TEST_CASE("choices that were taken over are said") {
     CHECK(json_of(run)["verify"]["routing_ties"] == 3);
 }
 
+TEST_CASE("int8 weights: what rounding did is a second comparison, and tokens it changed are counted") {
+    RunSummary run = good_run();
+    CHECK_FALSE(json_of(run).contains("rounding"));
+    run.generated = Generated{{{1, 2, 3}}, 0, 1};
+    run.rounding = VerifyResult{true, 0.1, 0.2, 0.03, "relative rms <= 0.05", {0, 1, 2}, 0.5, 0.6, 2048, 2};
+    const std::string text = text_of(run);
+    CHECK(text.find("Result against the unsharded model of the same int8 weights") != std::string::npos);
+    CHECK(text.find("of the weights before rounding to int8") != std::string::npos);
+    CHECK(text.find("passed: relative rms <= 0.05") != std::string::npos);
+    CHECK(text.find("2 of 3 as that of the weights before rounding would") != std::string::npos);
+    CHECK(json_of(run)["rounding"]["tolerance"] == "relative rms <= 0.05");
+    CHECK(json_of(run)["rounding"]["routing_ties"] == 2);
+    CHECK(json_of(run)["generated"]["changed_by_rounding"] == 1);
+    CHECK(run.passed());
+    run.rounding->passed = false;
+    CHECK_FALSE(run.passed());
+}
+
 TEST_CASE("a run as JSON") {
     RunSummary run = good_run();
     run.collectives[0].calls.counted = 5;

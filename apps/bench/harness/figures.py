@@ -13,6 +13,8 @@ BARS = {
     "G2 prefill": ("2 ranks x 1 thread / 1 rank x 2 threads, prefill", ">= 0.97", 0.97, ">="),
     "G2 decode": ("the same, decode", ">= 0.95", 0.95, ">="),
     "G3": ("decode: weights and cache per second / read probe", ">= 0.90", 0.90, ">="),
+    "G3 int8": ("the same with int8 weights", ">= 0.85", 0.85, ">="),
+    "G3 int8 prefill": ("prefill, int8 weights / the dtype's own, FLOP/s", "-", None, ">="),
     "G4": ("decode: oneDNN's M=1 products / ours, time", ">= 1.4", 1.4, ">="),
     "G5 16 KiB": ("MPI's all-reduce / ours, time, 2 ranks", ">= 2.5", 2.5, ">="),
     "G5 1 MiB": ("the same", ">= 1.5 near, 4 far", 1.5, ">="),

@@ -7,7 +7,8 @@ WIDTHS = {  # hidden: intermediate, heads, key/value heads, layers that are meas
     4096: (14336, 32, 8, 1),
 }
 TOKENS = 128
-PROVIDERS = ("local", "fused", "inference", "auto")
+PROVIDERS = ("local", "fused", "inference", "auto", "int8")
+BACKENDS = {"int8": {"provider": "inference", "weight_dtype": "int8"}}
 
 
 def model_of(hidden, layers=None):
@@ -22,7 +23,7 @@ def job_of(model, mode, provider, ranks, dtype):
     if mode == "decode":
         workload["cache_length"] = 2 * TOKENS
     return {"model": model, "mesh": {"axes": {"tp": ranks}}, "partition_axis": {"hidden_state_axis": None},
-            "backend": {"provider": provider}, "workload": workload}
+            "backend": BACKENDS.get(provider, {"provider": provider}), "workload": workload}
 
 
 def products_of(model, tokens):
@@ -135,6 +136,10 @@ def judge(machine, figures, runs):
             add_ratios(figures, f"G7 {mode}", runs.ratios((mode, "auto", 2, 1), (mode, "auto", 4, 1)), note)
     add_ratios(figures, "G3", [rate / read for rate, read in zip(runs.samples(decode, "bytes_per_second"), runs.read)],
                note)
+    add_ratios(figures, "G3 int8", [rate / read for rate, read in zip(
+        runs.samples(("decode", "int8", 1, threads), "bytes_per_second"), runs.read)])
+    add_ratios(figures, "G3 int8 prefill", runs.ratios(("prefill", "inference", 1, threads),
+                                                       ("prefill", "int8", 1, threads)), note)
     for mode in ("prefill", "decode"):
         add_ratios(figures, f"G10 {mode}", runs.ratios((mode, "local", 1, threads), (mode, "fused", 1, threads)), note)
     outside = [max(outside_percent(a), outside_percent(b))

@@ -181,7 +181,7 @@ void register_matmul() {
                 add({m, n, k}, dtype);
             }
         }
-        for (const int m : {1, 8, 128}) {
+        for (const int m : {1, 2, 4, 8, 16, 128, 512}) {
             const std::string name = fmt::format("matmul/i8/{}x{}x{}/{}", m, n, k, our_variant);
             benchmark::RegisterBenchmark(name.c_str(), run_quantised, MatmulShape{m, n, k})->UseRealTime();
         }

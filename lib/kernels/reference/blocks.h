@@ -100,6 +100,15 @@ SHARDPLAN_INLINE void block_part(Matrix<const typename Kind::Factor> x, Strips<K
 #pragma GCC unroll 16
         for (int c = 0; c < vectors; ++c) {
             Kind::unpack(w[c], block.at(k / Kind::parts, c * lanes));
+            if constexpr (rows == 1) {  // used at once: the sums take half of the registers
+#pragma GCC unroll 2
+                for (int p = 0; p < Kind::parts; ++p) {
+                    Kind::add(sum[0][c], x.data + k + p, w[c][p]);
+                }
+            }
+        }
+        if constexpr (rows == 1) {
+            continue;
         }
 #pragma GCC unroll 8
         for (int i = 0; i < rows; ++i) {

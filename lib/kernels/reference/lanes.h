@@ -55,11 +55,10 @@ SHARDPLAN_INLINE void load(typename Lane<lanes>::Float& to, const std::int8_t* f
     typename Lane<lanes>::Int wide;
 #if defined(__x86_64__)
     if constexpr (lanes >= 8) {  // compilers take bytes apart one by one
-        std::int64_t part[2] = {};
-        std::memcpy(part, from, sizeof(bytes));
-        typedef std::int64_t Register __attribute__((vector_size(16)));
-        const Register packed = {part[0], part[1]};
-        asm("vpmovsxbd %1, %0" : "=v"(wide) : "v"(packed));
+        struct Packed {
+            std::int8_t bytes[lanes];
+        };
+        asm("vpmovsxbd %1, %0" : "=v"(wide) : "m"(*reinterpret_cast<const Packed*>(from)));
         to = __builtin_convertvector(wide, typename Lane<lanes>::Float);
         return;
     }

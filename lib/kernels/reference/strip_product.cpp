@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "kernels/checks.h"
+#include "kernels/quantise.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/packed_rows.h"
 #include "kernels/reference/product_parts.h"
@@ -204,19 +205,6 @@ void multiply_many_rows(const ConstView& x, const MatmulShape& shape, std::span<
     }
 }
 
-/// Rounds a column and returns its scale.
-float quantise(std::vector<float>& column) {
-    float most = 0.0F;
-    for (const float value : column) {
-        most = std::max(most, std::abs(value));
-    }
-    const float inverse = most > 0.0F ? 127.0F / most : 0.0F;
-    for (float& value : column) {
-        value = std::clamp(std::nearbyint(value * inverse), -127.0F, 127.0F);
-    }
-    return most / 127.0F;
-}
-
 HugeBuffer zeros(std::int64_t bytes) {
     HugeBuffer buffer(bytes);
     std::fill_n(buffer.data(), bytes, std::byte{0});
@@ -224,6 +212,22 @@ HugeBuffer zeros(std::int64_t bytes) {
 }
 
 }  // namespace
+
+float quantise(std::span<float> weights) {
+    float most = 0.0F;
+    for (const float value : weights) {
+        most = std::max(most, std::abs(value));
+    }
+    const float inverse = 127.0F / most;
+    if (!std::isfinite(inverse)) {  // zeros, or too small for a scale
+        std::fill(weights.begin(), weights.end(), 0.0F);
+        return 0.0F;
+    }
+    for (float& value : weights) {
+        value = std::clamp(std::nearbyint(value * inverse), -127.0F, 127.0F);
+    }
+    return most / 127.0F;
+}
 
 std::int64_t strip_bytes(WeightSize size, DType dtype) {
     return round_up(size.outputs, block_columns) / strip_columns * strip_elements(size.inputs, dtype) *
