@@ -202,7 +202,13 @@ void check_values(const Plan& plan, const BlockPlan& block) {
         CHECK(is_consistent(value.layout));
         CHECK(divides(value.layout, value.shape, mesh));
         CHECK(value.local_shape == local_shape(value.layout, value.shape, mesh));
-        CHECK(value.local_bytes == tensor::byte_count(value.local_shape, value.dtype));
+        std::int64_t bytes = tensor::byte_count(value.local_shape, value.dtype);
+        if (value.dtype == tensor::DType::i8) {  // a scale for each local output
+            const auto parameter =
+                static_cast<std::size_t>(plan.stored[static_cast<std::size_t>(value.stored)].parameter);
+            bytes += 4 * value.local_shape[plan.graph.parameters[parameter].transposed ? 1 : 0];
+        }
+        CHECK(value.local_bytes == bytes);
     }
     for (const Step& step : block.steps) {
         if (!step.compute || step.compute->kind != ComputeKind::op) {
@@ -266,8 +272,16 @@ void check_stored(const Plan& plan) {
         const std::int64_t shards = shard_count(stored.layout, mesh);
         CHECK(divides(stored.layout, stored.shape, mesh));
         CHECK(stored.layout.pending.empty());
-        CHECK(stored.bytes == tensor::byte_count(stored.shape, stored.dtype));
-        CHECK(stored.bytes_per_device * shards == stored.bytes);
+        std::int64_t scales = 0;
+        std::int64_t local_scales = 0;
+        if (stored.dtype == tensor::DType::i8) {  // of all outputs for each part of the inputs
+            const auto parameter = static_cast<std::size_t>(stored.parameter);
+            const std::size_t output = plan.graph.parameters[parameter].transposed ? 1 : 0;
+            scales = 4 * stored.shape[output];
+            local_scales = 4 * stored.local_shape[output];
+        }
+        CHECK(stored.bytes == tensor::byte_count(stored.shape, stored.dtype) + scales);
+        CHECK((stored.bytes_per_device - local_scales) * shards == stored.bytes - scales);
         const auto index = static_cast<int>(&stored - plan.stored.data());
         const auto holders = std::count_if(plan.stages.begin(), plan.stages.end(), [&](const plan::Stage& stage) {
             return plan::StageTensors(plan, stage).holds(index, stored.layers.front());
