@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* footer =
     "Exit codes: 0 fine; 1 findings (invalid, infeasible, mismatch); 2 could not do the job (usage, unreadable; "
-    "syntax, but for validate, where it is a finding); 3 internal error; 130 interrupted.";
+    "syntax, but for validate, where that and files a job names are findings); 3 internal error; 130 interrupted.";
 
 /// CLI11 saturates overflow and reads octal and hex; counts are read here instead.
 std::int64_t parse_count(const std::string& option, const std::string& text, std::int64_t low, std::int64_t high) {
@@ -138,7 +138,8 @@ void add_run(CLI::App& app, Arguments& arguments, Raw& raw) {
     run->add_option("--prompt-lengths", raw.prompt_lengths,
                     "Decode, insert: tokens of each sequence's prompt, e.g. 5,9; none longer than "
                     "workload.sequence_length; the cache needs room for the longest");
-    run->add_option("--tokens", arguments.tokens, "Token ids from a JSON file, [batch][sequence]");
+    run->add_option("--tokens", arguments.tokens,
+                    "Token ids from a JSON file, [batch][sequence]: of the cache and of all steps");
     run->add_option("--weights", arguments.weights, "Weights from a safetensors file, index or directory");
     run->add_option("--save-weights", arguments.save_weights, "Write the weights in use to DIR/model.safetensors");
     run->add_option("--logits", arguments.logits, "Write the logits (f32) to a safetensors file");

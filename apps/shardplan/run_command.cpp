@@ -101,8 +101,8 @@ public:
         if (plan.job.mesh.device_count() != world_.size()) {
             if (world_.rank() == 0) {
                 std::cerr << fmt::format(
-                    "shardplan: the mesh has {} devices, but {} ranks were started; without --ranks, or with\n  "
-                    "{}\nthey are as many as needed\n",
+                    "shardplan: the mesh has {} devices, but {} ranks were started; started with\n  {}\n"
+                    "they are as many as needed, as they are by `shardplan run` itself, without mpirun and --ranks\n",
                     plan.job.mesh.device_count(), world_.size(), mpirun_line(arguments_, plan.job.mesh.device_count()));
             }
             return ExitCode::failure;
@@ -265,10 +265,20 @@ std::int64_t ranks_to_start(const Arguments& arguments) {
     return planned.plan ? planned.plan->job.mesh.device_count() : 1;
 }
 
+/// What the collectives read of the environment is as much a matter of usage as the options are.
+void check_environment() {
+    try {
+        comm::GroupOptions::from_environment();
+    } catch (const std::runtime_error& error) {
+        throw UsageError(error.what());
+    }
+}
+
 }  // namespace
 
 ExitCode run_command(const Arguments& arguments, int argc, char** argv) {
     check_paths(arguments);
+    check_environment();
     if (!comm::launched_by_mpirun()) {
         if (arguments.job == "-" && !arguments.ranks) {
             throw UsageError("run reads a job from standard input only under mpirun, or with --ranks");

@@ -45,7 +45,8 @@ private:
 
     void read_row(const ConfigValue& row, std::vector<std::int32_t>& ids) {
         if (std::ssize(*row.array()) != shape_.length) {
-            report(row, fmt::format("a sequence has {} tokens, needed are {}", row.array()->size(), shape_.length));
+            report(row, fmt::format("a sequence has {} tokens, needed are {}", row.array()->size(), shape_.length),
+                   "as many as workload.sequence_length and, where there is a cache, what is written behind it");
         }
         const std::int64_t end =
             std::min<std::int64_t>(shape_.vocab, std::int64_t{std::numeric_limits<std::int32_t>::max()} + 1);

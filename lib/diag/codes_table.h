@@ -226,7 +226,7 @@ inline constexpr auto code_table = std::to_array<CodeInfo>({
      "Remove the option, or correct the one that switches it off.", "Megatron-Core get_gpt_layer_spec (moe options)"},
     {"SP5006", Severity::warning, "weights not in int8",
      "The job asks for int8 weights, and the model's experts, the most of its weights, are not kept in int8: the "
-     "grouped product multiplies weights of the workload's dtype only.",
+     "grouped product multiplies weights of the workload's dtype only. Or none is: each weight is gathered before use.",
      "Nothing is wrong with the plan: its memory counts each weight as it is kept. Remove weight_dtype where the other "
      "linears are not worth their rounding.", ""},
 

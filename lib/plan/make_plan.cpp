@@ -67,6 +67,7 @@ std::optional<Plan> try_make_plan(const Job& job, diag::Diagnostics& diagnostics
         return std::nullopt;
     }
     if (job.int8_weights) {
+        check_any_int8(front.plan(), diagnostics);
         front.plan().notes.push_back(weight_format_note(front.plan()));
     }
     return std::move(front.plan());

@@ -190,6 +190,18 @@ void check_kept_experts(const Plan& plan, diag::Diagnostics& diagnostics) {
     }
 }
 
+void check_any_int8(const Plan& plan, diag::Diagnostics& diagnostics) {
+    const bool any = std::any_of(plan.stored.begin(), plan.stored.end(),
+                                 [](const StoredTensor& stored) { return stored.dtype == DType::i8; });
+    if (!any) {
+        diagnostics.report("SP5006",
+                           "weight_dtype int8 changes nothing: no weight is multiplied as it is stored; each linear's "
+                           "is gathered before use, or kept in another form",
+                           "/backend/weight_dtype",
+                           "leave weight_dtype out, or cut the linears over tensor-parallel axes only (no fsdp)");
+    }
+}
+
 std::string weight_format_note(const Plan& plan) {
     const std::vector<bool> eligible = may_be_int8(plan.graph);
     std::int64_t kept = 0;

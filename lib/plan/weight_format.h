@@ -30,6 +30,9 @@ void settle_weight_formats(Plan& plan);
 /// SP5006 where the model has experts: their weights are the most of such a model and stay.
 void check_kept_experts(const Plan& plan, diag::Diagnostics& diagnostics);
 
+/// SP5006 where no weight at all is int8. @pre settled
+void check_any_int8(const Plan& plan, diag::Diagnostics& diagnostics);
+
 /// For people: what int8 means here, and the weights that stay because of how they are used. @pre settled
 std::string weight_format_note(const Plan& plan);
 

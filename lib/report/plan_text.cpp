@@ -66,7 +66,7 @@ std::string workload_text(const model::Workload& workload) {
                        workload.chunked() ? fmt::format("tokens, in chunks of {}", workload.chunk_length)
                        : workload.mode == model::Mode::insert
                            ? fmt::format("tokens in the cache, {} written behind them", workload.insert_length)
-                       : workload.continues() ? "tokens behind one new token"
+                       : workload.continues() ? "tokens in the cache, one new token behind them"
                                               : "tokens",
                        cache, tensor::to_string(workload.dtype));
 }

@@ -18,7 +18,29 @@ class Failed(Exception):
     """A program that did not do what it should."""
 
 
-class Machine:
+class Probed:
+    """Measures between probes of the machine, which probe() makes; say() tells people."""
+
+    def __init__(self):
+        self.probes = [self.probe()]
+        self.void = []
+
+    def steady(self, what, measure):
+        """What measure() returns, made between two probes that agree; else its last try, and the reasons are kept."""
+        for _ in range(TRIES):
+            before = self.probe()
+            result = measure()
+            after = self.probe()
+            self.probes += [before, after]
+            reasons = why_void(before, after)
+            if not reasons:
+                return result
+            self.say(f"{what}: {'; '.join(reasons)}")
+        self.void.append(f"{what}: {'; '.join(reasons)}")
+        return result
+
+
+class Machine(Probed):
     def __init__(self, build, quick):
         self.build = pathlib.Path(build).resolve()
         self.quick = quick
@@ -30,8 +52,7 @@ class Machine:
         if os.geteuid() == 0:
             # Open MPI refuses to start as root, as in a container, unless told twice.
             self.environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-        self.probes = [self.probe()]
-        self.void = []
+        super().__init__()
         self.bf16 = self.probes[0]["bf16"]
 
     @property
@@ -69,20 +90,6 @@ class Machine:
 
     def probe(self):
         return json.loads(self.call("shardplan_bench_probe", "memory", self.threads, 0.5))
-
-    def steady(self, what, measure):
-        """What measure() returns, made between two probes that agree; else its last try, and the reasons are kept."""
-        for _ in range(TRIES):
-            before = self.probe()
-            result = measure()
-            after = self.probe()
-            self.probes += [before, after]
-            reasons = why_void(before, after)
-            if not reasons:
-                return result
-            self.say(f"{what}: {'; '.join(reasons)}")
-        self.void.append(f"{what}: {'; '.join(reasons)}")
-        return result
 
     def fma(self, threads):
         """f32 flops per second of the multiply-and-add units."""

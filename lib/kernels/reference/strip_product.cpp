@@ -1,5 +1,7 @@
 #include "kernels/reference/strip_product.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -188,12 +190,22 @@ void sum_many(const PackedRows& rows, std::int64_t inputs, const StripWeight& w,
     }
 }
 
+/// Columns of a piece: as many as the cache has room for, fewer where threads would go without.
+std::int64_t piece_width(std::span<const StripPart> parts) {
+    std::int64_t columns = 0;
+    for (const StripPart& part : parts) {
+        columns += part.n;
+    }
+    const std::int64_t pieces = 2 * omp_get_max_threads();
+    return std::clamp(round_up(columns / pieces, strip_columns), strip_columns, most_columns);
+}
+
 void multiply_many_rows(const ConstView& x, const MatmulShape& shape, std::span<const StripPart> parts) {
     const std::int64_t chunks = PackedRows::chunks(shape.m, shape.k);
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
         const Interval rows{shape.m * chunk / chunks, shape.m * (chunk + 1) / chunks};
         const PackedRows packed(x, rows, shape.k);
-        for_each_piece(parts, {most_columns, 1, rows.size() * shape.k}, [&](const PartPiece& piece) {
+        for_each_piece(parts, {piece_width(parts), 1, rows.size() * shape.k}, [&](const PartPiece& piece) {
             float sums[PackedRows::most_rows * most_columns];
             const StripPart& part = parts[piece.part];
             std::fill_n(sums, rows.size() * most_columns, 0.0F);
