@@ -138,8 +138,7 @@ void add_run(CLI::App& app, Arguments& arguments, Raw& raw) {
     run->add_option("--prompt-lengths", raw.prompt_lengths,
                     "Decode, insert: tokens of each sequence's prompt, e.g. 5,9; none longer than "
                     "workload.sequence_length; the cache needs room for the longest");
-    run->add_option("--tokens", arguments.tokens,
-                    "Token ids from a JSON file, [batch][sequence]: of the cache and of all steps");
+    run->add_option("--tokens", arguments.tokens, "Token ids from a JSON file, [batch][tokens of cache and steps]");
     run->add_option("--weights", arguments.weights, "Weights from a safetensors file, index or directory");
     run->add_option("--save-weights", arguments.save_weights, "Write the weights in use to DIR/model.safetensors");
     run->add_option("--logits", arguments.logits, "Write the logits (f32) to a safetensors file");

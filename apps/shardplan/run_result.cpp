@@ -35,6 +35,7 @@ report::VerifyResult verify_result(const exec::Comparison& comparison) {
     result.expected = comparison.worst_reference;
     result.actual = comparison.worst_value;
     result.elements = comparison.compared;
+    result.own_rms = comparison.own_rms;
     return result;
 }
 

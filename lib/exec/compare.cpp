@@ -43,6 +43,13 @@ Tolerance tolerance_of(tensor::DType dtype, std::int64_t layers) {
     return {6.0 * rms, ulp, rms};
 }
 
+Tolerance measured_tolerance(const Tolerance& stated, const Comparison& own) {
+    constexpr double most = 0.1;
+    const double rms = std::max(stated.rms, std::min(1.5 * own.relative_rms, most));
+    const double worst = own.max_absolute / std::max(1.0, own.reference_rms);
+    return {std::max(6.0 * rms, std::min(2.0 * worst, 6.0 * most)), stated.relative, rms};
+}
+
 Comparison compare(const FloatTensor& values, const FloatTensor& reference, const Tolerance& tolerance) {
     if (values.shape != reference.shape || values.values.size() != reference.values.size()) {
         throw std::invalid_argument("compare: shapes " + tensor::to_string(values.shape) + " and " +

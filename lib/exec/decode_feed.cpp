@@ -9,10 +9,10 @@ namespace shardplan::exec {
 DecodeFeed::DecodeFeed(std::vector<std::int64_t> lengths, std::int64_t prompt, std::int64_t measured, bool generate,
                        std::int64_t tokens)
     : lengths_(std::move(lengths)), prompt_(prompt), measured_(measured), generate_(generate), tokens_(tokens) {
-    const auto bad = [&](std::int64_t length) { return length < (tokens > 1 ? 0 : 1) || length > prompt; };
+    const auto bad = [&](std::int64_t length) { return length < 0 || length > prompt; };
     if (lengths_.empty() || measured < 1 || tokens < 1 || (generate && tokens > 1) ||
         std::any_of(lengths_.begin(), lengths_.end(), bad)) {
-        throw std::invalid_argument("prompts have 1 ... sequence_length tokens");
+        throw std::invalid_argument("prompts have 0 ... sequence_length tokens");
     }
 }
 

@@ -48,7 +48,7 @@ struct RunOptions {
 
 /// With int8 weights: the run beside the unsharded model of the weights before they were rounded.
 struct RoundingReport {
-    Comparison comparison;              ///< within int8_tolerance_of, or the run has not passed
+    Comparison comparison;              ///< with int8_tolerance_of, what to expect of rounding; not required
     std::int64_t routing_ties = 0;      ///< as RunReport's
     std::int64_t token_mismatches = 0;  ///< counted, not required
 };
@@ -106,7 +106,8 @@ std::int64_t tokens_given(const plan::Plan& plan, const RunOptions& options);
 /// generated ones (f32; in bf16 near ties may fall otherwise, which is counted): with equal tokens before, they are
 /// what the unsharded model generates itself. int8 weights: the unsharded model has the integers times scales of all
 /// ranks (rounded_weights.h), so that the tolerance is that of the dtype; in bf16 its weights are those products
-/// rounded to bf16. What the rounding to int8 does is a second comparison, RunReport::rounding. `reference`: the same
+/// rounded to bf16. What the rounding to int8 does is a second comparison, RunReport::rounding, on which nothing
+/// depends: it is a matter of the weights, not of the sharding. `reference`: the same
 /// model as prefill of tokens_needed() tokens without cache on a mesh of one device; only used on rank 0 when
 /// options.verify. Collective. Throws where ranks hold different plans or the world has another size than the mesh;
 /// exceptions on a single rank pass through, the caller must end the others.

@@ -8,7 +8,7 @@ namespace shardplan::kernels {
 
 /// Rounds the weights of one output to multiples of a scale, their largest magnitude / 127, and returns the scale.
 /// `weights` become the integers in [-127, 127], as floats: a product uses integer * scale. Zeros, and what is too
-/// small to have one, have scale 0.
+/// small to have one, have scale 0; where one is infinite or no number the scale is NaN, so that no result hides it.
 float quantise(std::span<float> weights);
 
 }  // namespace shardplan::kernels

@@ -33,6 +33,9 @@ void write_comparison(JsonWriter& json, std::string_view key, const std::optiona
         json.field("expected", verify.expected);
         json.field("actual", verify.actual);
         json.field("routing_ties", verify.routing_ties);
+        if (verify.own_rms > 0.0) {
+            json.field("own_rms", verify.own_rms);
+        }
     });
 }
 

@@ -55,6 +55,9 @@ struct VerifyResult {
     double actual = 0.0;
     std::int64_t elements = 0;
     std::int64_t routing_ties = 0;  ///< choices of experts at near ties that the unsharded model took over
+    /// Not 0: bf16 alone moves the unsharded model's logits by so much (relative rms), and the comparison is with that
+    /// of f32 activations.
+    double own_rms = 0.0;
 };
 
 /// Greedy generation over the sharded cache.
@@ -90,7 +93,7 @@ struct RunSummary {
     std::vector<RankBinding> binding;      ///< of each rank
     bool oversubscribed = false;           ///< more threads than cores on some host
     std::optional<VerifyResult> verify;    ///< with int8 weights against the unsharded model of the rounded weights
-    std::optional<VerifyResult> rounding;  ///< only with int8 weights: against that of the weights before
+    std::optional<VerifyResult> rounding;  ///< only with int8 weights: against that of the weights before; not required
     std::optional<Generated> generated;
     std::vector<CollectiveCount> collectives;
     std::vector<MemoryCount> memory;

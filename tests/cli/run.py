@@ -59,6 +59,11 @@ class Run(CommandTest):
     def run_job(self, *words, **options):
         return shardplan("run", *words, env={**ROOT_ALLOWED, **options.pop("env", {})}, **options)
 
+    def json_of_run(self, *words):
+        result = self.run_job(*words, "--format", "json")
+        self.assertExit(result, 0)
+        return json.loads(result.out)
+
     def test_starts_mpirun_itself(self):
         result = self.run_job(self.job, "--steps", "1", "--format", "json")
         self.assertExit(result, 0)
@@ -83,6 +88,36 @@ class Run(CommandTest):
             time.sleep(0.05)
         os.kill(ranks[0], signal.SIGKILL)
         self.assertEqual(process.wait(timeout=TIMEOUT), 3)
+
+    def test_models_that_make_more_of_bf16_are_measured(self):
+        job = str(CONFIGS / "tiny-deepseek.decode.4ranks.json")
+        words = ["--set", "workload.dtype=bf16", "--set", "model.tie_word_embeddings=true", "--seed", "0"]
+        verify = self.json_of_run(job, *words)["verify"]
+        self.assertTrue(verify["passed"])
+        self.assertGreater(verify["own_rms"], 0.0)
+        self.assertNotIn("own_rms", self.json_of_run(job, "--set", "workload.dtype=bf16")["verify"])
+
+    def test_what_int8_loses_is_no_failure(self):
+        model = {"model_type": "granite", "hidden_size": 256, "intermediate_size": 128, "num_hidden_layers": 2,
+                 "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 128}  # sharp softmax
+        job = self.write("granite.json", json.dumps({
+            "model": model, "mesh": {"axes": {"tp": 1}}, "backend": {"weight_dtype": "int8"},
+            "workload": {"mode": "decode", "batch_size": 6, "sequence_length": 5, "dtype": "f32"}}))
+        report = self.json_of_run(job, "--seed", "2")
+        self.assertTrue(report["verify"]["passed"])
+        self.assertFalse(report["rounding"]["passed"])
+
+    def test_an_insert_of_one_token_may_begin_a_sequence(self):
+        job = str(CONFIGS / "tiny-llama.insert.4ranks.json")
+        report = self.json_of_run(job, "--mesh", "tp=1", "--set", "workload.insert_length=1",
+                                  "--prompt-lengths", "5,0,3,24")
+        self.assertTrue(report["verify"]["passed"])
+
+    def test_the_environment_is_checked_before_anything_starts(self):
+        result = self.run_job(self.job, env={"SHARDPLAN_TRANSPORT": "foo"})
+        self.assertExit(result, 2)
+        self.assertIn("must be auto, mpi or shared", result.err)
+        self.assertEqual(result.err.count("SHARDPLAN_TRANSPORT"), 1)
 
     def test_generate(self):
         result = self.run_job(self.job, "--generate", "5", "--format", "json")

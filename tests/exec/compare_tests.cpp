@@ -65,6 +65,26 @@ TEST_CASE("NaN and infinities never pass, not even on both sides") {
     }
 }
 
+TEST_CASE("a model that bf16 moves may be moved by half as much again, up to a tenth") {
+    const exec::Tolerance stated = exec::tolerance_of(tensor::DType::bf16, 2);
+    const auto measured = [&](double rms, double worst) {
+        exec::Comparison own;
+        own.relative_rms = rms;
+        own.max_absolute = worst;
+        own.reference_rms = 2.0;
+        return exec::measured_tolerance(stated, own);
+    };
+    CHECK(measured(0.0, 0.0).rms == stated.rms);
+    CHECK(measured(0.0, 0.0).absolute == stated.absolute);
+    CHECK(measured(stated.rms / 2, 0.0).rms == stated.rms);
+    CHECK(measured(0.02, 0.1).rms == doctest::Approx(0.03));
+    CHECK(measured(0.02, 0.1).absolute == doctest::Approx(0.18));
+    CHECK(measured(0.02, 0.3).absolute == doctest::Approx(0.3));
+    CHECK(measured(0.02, 0.3).relative == stated.relative);
+    CHECK(measured(0.5, 9.0).rms == doctest::Approx(0.1));
+    CHECK(measured(0.5, 9.0).absolute == doctest::Approx(0.6));
+}
+
 TEST_CASE("nothing compared is nothing proved; shapes must agree") {
     CHECK_FALSE(exec::compare({{0}, {}}, {{0}, {}}, loose).passed);
     FloatTensor other = ones();

@@ -90,7 +90,7 @@ TEST_CASE("inserted tokens see what their own sequence holds, however much that 
 }
 
 TEST_CASE("prompts that are empty or too long have no feed") {
-    CHECK_THROWS_AS(DecodeFeed({0}, 3, 1, false), std::invalid_argument);
+    CHECK_THROWS_AS(DecodeFeed({-1}, 3, 1, false), std::invalid_argument);
     CHECK_THROWS_AS(DecodeFeed({4}, 3, 1, false), std::invalid_argument);
     CHECK_THROWS_AS(DecodeFeed({}, 3, 1, false), std::invalid_argument);
     CHECK_THROWS_AS(DecodeFeed({3}, 3, 0, true), std::invalid_argument);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/kernels.h"
 #include "kernels/tensors.h"
@@ -103,6 +104,22 @@ TEST_CASE("int8: [in, out] weights give the same bits, and a weight of zeros giv
         CHECK_THROWS_AS(kernels->matmul(test::random_tensor(1, {3, 41}),
                                         *kernels->prepare(w, WeightOrder::out_in, WeightFormat::int8), a),
                         std::invalid_argument);
+    }
+}
+
+TEST_CASE("int8: what is no number stays none, in its channel only") {
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+        const auto kernels = make_kernels(KernelSet::onednn);
+        for (const int m : {1, 12}) {
+            const Tensor x = test::random_tensor(1, {m, 40});
+            Tensor w = test::random_tensor(2, {20, 40});
+            w.set(3 * 40 + 7, bad);
+            Tensor y({m, 20});
+            kernels->matmul(x, *kernels->prepare(w, WeightOrder::out_in, WeightFormat::int8), y);
+            for (int i = 0; i < m * 20; ++i) {
+                CHECK(std::isnan(y[i]) == (i % 20 == 3));
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/interval.h"
 #include "kernels/checks.h"
@@ -228,6 +229,10 @@ HugeBuffer zeros(std::int64_t bytes) {
 float quantise(std::span<float> weights) {
     float most = 0.0F;
     for (const float value : weights) {
+        if (!std::isfinite(value)) {  // all of the channel, as all of its sums would be
+            std::fill(weights.begin(), weights.end(), 1.0F);
+            return std::numeric_limits<float>::quiet_NaN();
+        }
         most = std::max(most, std::abs(value));
     }
     const float inverse = 127.0F / most;
