@@ -79,10 +79,8 @@ SHARDPLAN_INLINE void exp_weight(typename Lane<lanes>::Float& x) {
     const Float shifter = Float{} + 12583039.0F;  // 1.5 * 2^23 + 127
     const Float shifted = x * 1.44269504088896341F + shifter;
     const Float n = shifted - shifter;
-    Float r = x - n * 0.69314718F;
-    if constexpr (lanes == 4) {  // without fused multiply-adds: in two parts, of which the first product is exact
-        r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
-    }
+    // ln(2) in two parts, the first short enough for an exact product: compilers need not fuse what they may.
+    const Float r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
     const Float r2 = r * r;
     const Float low = (r + 1.0F) + (r * (1.0F / 6) + 0.5F) * r2;
     const Float high = (r * (1.0F / 120) + 1.0F / 24) + r2 * (1.0F / 720);
