@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/reference/instruction_set.h"
 #include "kernels/reference/lanes.h"
 
 namespace shardplan::kernels {
@@ -332,32 +333,15 @@ SHARDPLAN_INLINE void values_body(const float* weights, Matrix<const float> valu
 
 SHARDPLAN_ATTENTION_FUNCTIONS(baseline, 4, )
 #if defined(__x86_64__)
-SHARDPLAN_ATTENTION_FUNCTIONS(avx2, 8, __attribute__((target("avx2,fma"))))
-SHARDPLAN_ATTENTION_FUNCTIONS(avx512, 16, __attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma"))))
+SHARDPLAN_ATTENTION_FUNCTIONS(avx2, 8, SHARDPLAN_AVX2)
+SHARDPLAN_ATTENTION_FUNCTIONS(avx512, 16, SHARDPLAN_AVX512)
 #endif
-
-/// The instruction sets of the tiles.
-std::vector<AttentionFunctions> find_available() {
-    std::vector<AttentionFunctions> found;
-    for (const TileFunctions& tiles : available_tile_functions()) {
-#if defined(__x86_64__)
-        for (const AttentionFunctions& functions : {functions_avx512, functions_avx2}) {
-            if (functions.name == tiles.name) {
-                found.push_back(functions);
-            }
-        }
-#endif
-        if (functions_baseline.name == tiles.name) {
-            found.push_back(functions_baseline);
-        }
-    }
-    return found;
-}
 
 }  // namespace
 
 const std::vector<AttentionFunctions>& available_attention_functions() {
-    static const std::vector<AttentionFunctions> available = find_available();
+    static const std::vector<AttentionFunctions> available =
+        runnable<AttentionFunctions>(SHARDPLAN_COMPILED(functions_));
     return available;
 }
 

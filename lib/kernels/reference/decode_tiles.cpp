@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/reference/instruction_set.h"
 #include "kernels/reference/lanes.h"
 
 namespace shardplan::kernels {
@@ -328,32 +329,14 @@ SHARDPLAN_INLINE void values_body(Matrix<const float> p, Matrix<const T> v, Matr
 
 SHARDPLAN_DECODE_FUNCTIONS(baseline, 4, )
 #if defined(__x86_64__)
-SHARDPLAN_DECODE_FUNCTIONS(avx2, 8, __attribute__((target("avx2,fma"))))
-SHARDPLAN_DECODE_FUNCTIONS(avx512, 16, __attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma"))))
+SHARDPLAN_DECODE_FUNCTIONS(avx2, 8, SHARDPLAN_AVX2)
+SHARDPLAN_DECODE_FUNCTIONS(avx512, 16, SHARDPLAN_AVX512)
 #endif
-
-/// The instruction sets of the tiles.
-std::vector<DecodeFunctions> find_available() {
-    std::vector<DecodeFunctions> found;
-    for (const TileFunctions& tiles : available_tile_functions()) {
-#if defined(__x86_64__)
-        for (const DecodeFunctions& functions : {functions_avx512, functions_avx2}) {
-            if (functions.name == tiles.name) {
-                found.push_back(functions);
-            }
-        }
-#endif
-        if (functions_baseline.name == tiles.name) {
-            found.push_back(functions_baseline);
-        }
-    }
-    return found;
-}
 
 }  // namespace
 
 const std::vector<DecodeFunctions>& available_decode_functions() {
-    static const std::vector<DecodeFunctions> available = find_available();
+    static const std::vector<DecodeFunctions> available = runnable<DecodeFunctions>(SHARDPLAN_COMPILED(functions_));
     return available;
 }
 

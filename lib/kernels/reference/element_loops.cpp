@@ -74,24 +74,10 @@ SHARDPLAN_ELEMENT_LOOPS(avx2, 8, SHARDPLAN_AVX2)
 SHARDPLAN_ELEMENT_LOOPS(avx512, 16, SHARDPLAN_AVX512)
 #endif
 
-std::vector<ElementLoops> find_available() {
-    std::vector<ElementLoops> found;
-#if defined(__x86_64__)
-    if (has_avx512()) {
-        found.push_back(loops_avx512);
-    }
-    if (has_avx2()) {
-        found.push_back(loops_avx2);
-    }
-#endif
-    found.push_back(loops_baseline);
-    return found;
-}
-
 }  // namespace
 
 const std::vector<ElementLoops>& available_element_loops() {
-    static const std::vector<ElementLoops> available = find_available();
+    static const std::vector<ElementLoops> available = runnable<ElementLoops>(SHARDPLAN_COMPILED(loops_));
     return available;
 }
 

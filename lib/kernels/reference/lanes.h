@@ -164,10 +164,6 @@ SHARDPLAN_INLINE float to_float(std::uint16_t bits) {
     return value;
 }
 
-SHARDPLAN_INLINE float to_float(std::int8_t value) {
-    return static_cast<float>(value);
-}
-
 /// The upper half is added to the lower one until one lane is left.
 template <int lanes>
 SHARDPLAN_INLINE float sum_lanes(const typename Lane<lanes>::Float& vector) {
@@ -188,33 +184,6 @@ SHARDPLAN_INLINE float sum_lanes(const typename Lane<lanes>::Float& vector) {
 template <typename T>
 SHARDPLAN_INLINE Matrix<T> at(Matrix<T> m, std::int64_t row, std::int64_t col) {
     return {m.data + row * m.stride + col, m.stride};
-}
-
-/// exp(x) for x <= 0: 2^n exp(r) with |r| <= ln(2) / 2, and the Taylor polynomial of degree 7 (remainder below 1e-8).
-template <int lanes>
-SHARDPLAN_INLINE void exp_vector(typename Lane<lanes>::Float& x) {
-    using Float = typename Lane<lanes>::Float;
-    using Int = typename Lane<lanes>::Int;
-    const Float lowest = Float{} - 86.0F;
-    const Int tiny = x < lowest;
-    const Float clamped = tiny ? lowest : x;
-    // Adding and subtracting 1.5 * 2^23 rounds to an integer.
-    const Float shifter = Float{} + 12582912.0F;
-    const Float shifted = clamped * 1.44269504088896341F + shifter;
-    const Float n = shifted - shifter;
-    const Float r = (clamped - n * 0.693359375F) + n * 2.12194440e-4F;
-    Float sum = Float{} + 1.0F / 5040;
-    sum = sum * r + 1.0F / 720;
-    sum = sum * r + 1.0F / 120;
-    sum = sum * r + 1.0F / 24;
-    sum = sum * r + 1.0F / 6;
-    sum = sum * r + 0.5F;
-    sum = sum * r + 1.0F;
-    sum = sum * r + 1.0F;
-    const Int power = (__builtin_convertvector(n, Int) + 127) << 23;
-    Float scale;
-    std::memcpy(&scale, &power, sizeof(scale));
-    x = tiny ? Float{} : sum * scale;
 }
 
 }  // namespace shardplan::kernels

@@ -91,24 +91,10 @@ SHARDPLAN_GROUP_FUNCTIONS(avx2, 8, 6, SHARDPLAN_AVX2)
 SHARDPLAN_GROUP_FUNCTIONS(avx512, 16, 14, SHARDPLAN_AVX512)
 #endif
 
-std::vector<GroupFunctions> find_available() {
-    std::vector<GroupFunctions> found;
-#if defined(__x86_64__)
-    if (has_avx512()) {
-        found.push_back(functions_avx512);
-    }
-    if (has_avx2()) {
-        found.push_back(functions_avx2);
-    }
-#endif
-    found.push_back(functions_baseline);
-    return found;
-}
-
 }  // namespace
 
 const std::vector<GroupFunctions>& available_group_functions() {
-    static const std::vector<GroupFunctions> available = find_available();
+    static const std::vector<GroupFunctions> available = runnable<GroupFunctions>(SHARDPLAN_COMPILED(functions_));
     return available;
 }
 

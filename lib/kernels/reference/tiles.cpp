@@ -153,58 +153,6 @@ SHARDPLAN_INLINE void weighted_body(Matrix<const float> p, Matrix<const T> v, Ma
 }
 
 template <int lanes>
-SHARDPLAN_INLINE float scale_max_body(float* values, std::int64_t count, float scale, float max) {
-    using Float = typename Lane<lanes>::Float;
-    Float most = Float{} + max;
-    std::int64_t i = 0;
-    for (; i + lanes <= count; i += lanes) {
-        Float x;
-        load<lanes>(x, values + i);
-        x *= scale;
-        most = most < x ? x : most;
-        std::memcpy(values + i, &x, sizeof(x));
-    }
-    float part[lanes];
-    std::memcpy(part, &most, sizeof(part));
-    for (const float value : part) {
-        max = max < value ? value : max;
-    }
-    for (; i < count; ++i) {
-        values[i] *= scale;
-        max = max < values[i] ? values[i] : max;
-    }
-    return max;
-}
-
-template <int lanes>
-SHARDPLAN_INLINE float exp_sum_body(float* values, std::int64_t count, float shift) {
-    using Float = typename Lane<lanes>::Float;
-    Float total = {};
-    std::int64_t i = 0;
-    for (; i + lanes <= count; i += lanes) {
-        Float x;
-        load<lanes>(x, values + i);
-        x -= shift;
-        exp_vector<lanes>(x);
-        total += x;
-        std::memcpy(values + i, &x, sizeof(x));
-    }
-    float sum = sum_lanes<lanes>(total);
-    if (i < count) {
-        const auto rest = static_cast<std::size_t>(count - i) * sizeof(float);
-        Float x = {};
-        std::memcpy(&x, values + i, rest);
-        x -= shift;
-        exp_vector<lanes>(x);
-        std::memcpy(values + i, &x, rest);
-        for (; i < count; ++i) {
-            sum += values[i];
-        }
-    }
-    return sum;
-}
-
-template <int lanes>
 SHARDPLAN_INLINE float sum_body(const float* values, std::int64_t count) {
     using Float = typename Lane<lanes>::Float;
     constexpr int vectors = 8;
@@ -237,10 +185,6 @@ SHARDPLAN_INLINE float sum_body(const float* values, std::int64_t count) {
                                      const TileShape& shape) {                                                     \
         dot_body<lanes, std::uint16_t>(x, w, out, shape);                                                          \
     }                                                                                                              \
-    attribute void dot_s8_##suffix(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out,          \
-                                   const TileShape& shape) {                                                       \
-        dot_body<lanes, std::int8_t>(x, w, out, shape);                                                            \
-    }                                                                                                              \
     attribute void weighted_##suffix(Matrix<const float> p, Matrix<const float> v, Matrix<float> out,              \
                                      const TileShape& shape) {                                                     \
         weighted_body<lanes, float>(p, v, out, shape);                                                             \
@@ -248,12 +192,6 @@ SHARDPLAN_INLINE float sum_body(const float* values, std::int64_t count) {
     attribute void weighted_bf16_##suffix(Matrix<const float> p, Matrix<const std::uint16_t> v, Matrix<float> out, \
                                           const TileShape& shape) {                                                \
         weighted_body<lanes, std::uint16_t>(p, v, out, shape);                                                     \
-    }                                                                                                              \
-    attribute float scale_max_##suffix(float* values, std::int64_t count, float scale, float max) {                \
-        return scale_max_body<lanes>(values, count, scale, max);                                                   \
-    }                                                                                                              \
-    attribute float exp_sum_##suffix(float* values, std::int64_t count, float shift) {                             \
-        return exp_sum_body<lanes>(values, count, shift);                                                          \
     }                                                                                                              \
     attribute float sum_##suffix(const float* values, std::int64_t count) {                                        \
         return sum_body<lanes>(values, count);                                                                     \
@@ -294,11 +232,8 @@ SHARDPLAN_INLINE float sum_body(const float* values, std::int64_t count) {
         .name = #suffix,                                                                                           \
         .dot_f32 = dot_f32_##suffix,                                                                               \
         .dot_bf16 = dot_bf16_##suffix,                                                                             \
-        .dot_s8 = dot_s8_##suffix,                                                                                 \
         .weighted_sum = weighted_##suffix,                                                                         \
         .weighted_bf16 = weighted_bf16_##suffix,                                                                   \
-        .scale_max = scale_max_##suffix,                                                                           \
-        .exp_sum = exp_sum_##suffix,                                                                               \
         .sum = sum_##suffix,                                                                                       \
         .block_f32 = block_f32_##suffix,                                                                           \
         .block_bf16 = block_bf16_##suffix,                                                                         \
@@ -324,19 +259,12 @@ SHARDPLAN_AVX512 void block_pairs_avx512(Matrix<const std::uint32_t> x, const st
 #endif
 
 std::vector<TileFunctions> find_available() {
-    std::vector<TileFunctions> found;
+    std::vector<TileFunctions> found = runnable<TileFunctions>(SHARDPLAN_COMPILED(functions_));
 #if defined(__x86_64__)
-    if (has_avx512()) {
-        found.push_back(functions_avx512);
-        if (__builtin_cpu_supports("avx512bf16")) {
-            found.back().block_pairs = block_pairs_avx512;
-        }
-    }
-    if (has_avx2()) {
-        found.push_back(functions_avx2);
+    if (found.front().name == functions_avx512.name && __builtin_cpu_supports("avx512bf16")) {
+        found.front().block_pairs = block_pairs_avx512;
     }
 #endif
-    found.push_back(functions_baseline);
     return found;
 }
 

@@ -1,4 +1,4 @@
-// The inner loops that take the time, products of small tiles and exponentials, vectorised for the instruction set
+// The inner loops that take the time, products of small tiles, vectorised for the instruction set
 // found at run time (AVX-512, AVX2 with FMA, or the compiler's baseline). A sum over k is always formed in the same
 // order, whatever the number of rows and columns, so that splitting a matrix by rows or columns does not change a bit
 // of the result.
@@ -38,18 +38,13 @@ struct TileFunctions {
     std::string_view name;  ///< "avx512", "avx2" or "baseline"
     /// out[i, j] += sum over k < depth of x[i, k] w[j, k]
     void (*dot_f32)(Matrix<const float> x, Matrix<const float> w, Matrix<float> out, const TileShape& shape);
-    /// The same for the bits of a bf16 w, and for small integers.
+    /// The same for the bits of a bf16 w.
     void (*dot_bf16)(Matrix<const float> x, Matrix<const std::uint16_t> w, Matrix<float> out, const TileShape& shape);
-    void (*dot_s8)(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out, const TileShape& shape);
     /// out[i, j] += sum over k < depth of p[i, k] v[k, j]
     void (*weighted_sum)(Matrix<const float> p, Matrix<const float> v, Matrix<float> out, const TileShape& shape);
     /// The same for the bits of a bf16 v.
     void (*weighted_bf16)(Matrix<const float> p, Matrix<const std::uint16_t> v, Matrix<float> out,
                           const TileShape& shape);
-    /// values[i] *= scale; returns the largest of them and of `max`.
-    float (*scale_max)(float* values, std::int64_t count, float scale, float max);
-    /// values[i] = exp(values[i] - shift) for results <= 1, within 2 ulp (0 where below 1e-37); returns their sum.
-    float (*exp_sum)(float* values, std::int64_t count, float shift);
     float (*sum)(const float* values, std::int64_t count);
     /// out[i, 0..64) += sum over k < depth of x[i, k] w[k, 0..64) for one block of columns; shape.cols is not used.
     void (*block_f32)(Matrix<const float> x, const float* block, Matrix<float> out, const TileShape& shape);
@@ -94,10 +89,6 @@ inline void dot_tile(Matrix<const float> x, Matrix<const float> w, Matrix<float>
 
 inline void dot_tile(Matrix<const float> x, Matrix<const std::uint16_t> w, Matrix<float> out, const TileShape& shape) {
     tile_functions().dot_bf16(x, w, out, shape);
-}
-
-inline void dot_tile(Matrix<const float> x, Matrix<const std::int8_t> w, Matrix<float> out, const TileShape& shape) {
-    tile_functions().dot_s8(x, w, out, shape);
 }
 
 }  // namespace shardplan::kernels
